@@ -3,13 +3,16 @@
 Written by hand; tests/interop/array has the same names.
 """
 
+from collections.abc import Callable
 from typing import Any
+
+from pullback.core.array_face import Array
 
 class ArrayMethods:
     def __class_getitem__(cls, item: Any) -> Any: ...
-    T: Any
-    __abs__: Any
-    __add__: Any
+    T: Array
+    def __abs__(self) -> Array: ...
+    def __add__(self, other: Any, /) -> Array: ...
     __and__: Any
     __array_interface__: Any
     __array_namespace__: Any
@@ -19,9 +22,9 @@ class ArrayMethods:
     __copy__: Any
     __deepcopy__: Any
     __divmod__: Any
-    __floordiv__: Any
+    def __floordiv__(self, other: Any, /) -> Array: ...
     __ge__: Any
-    __getitem__: Any
+    def __getitem__(self, index: Any, /) -> Array: ...
     __gt__: Any
     __iadd__: Any
     __ifloordiv__: Any
@@ -36,31 +39,31 @@ class ArrayMethods:
     __le__: Any
     __lshift__: Any
     __lt__: Any
-    __matmul__: Any
-    __mod__: Any
-    __mul__: Any
-    __neg__: Any
+    def __matmul__(self, other: Any, /) -> Array: ...
+    def __mod__(self, other: Any, /) -> Array: ...
+    def __mul__(self, other: Any, /) -> Array: ...
+    def __neg__(self) -> Array: ...
     __or__: Any
-    __pos__: Any
-    __pow__: Any
-    __radd__: Any
+    def __pos__(self) -> Array: ...
+    def __pow__(self, other: Any, /) -> Array: ...
+    def __radd__(self, other: Any, /) -> Array: ...
     __rand__: Any
     __rdivmod__: Any
-    __rfloordiv__: Any
+    def __rfloordiv__(self, other: Any, /) -> Array: ...
     __rlshift__: Any
-    __rmatmul__: Any
-    __rmod__: Any
-    __rmul__: Any
+    def __rmatmul__(self, other: Any, /) -> Array: ...
+    def __rmod__(self, other: Any, /) -> Array: ...
+    def __rmul__(self, other: Any, /) -> Array: ...
     __ror__: Any
-    __rpow__: Any
+    def __rpow__(self, other: Any, /) -> Array: ...
     __rrshift__: Any
     __rshift__: Any
-    __rsub__: Any
-    __rtruediv__: Any
+    def __rsub__(self, other: Any, /) -> Array: ...
+    def __rtruediv__(self, other: Any, /) -> Array: ...
     __rxor__: Any
     __setitem__: Any
-    __sub__: Any
-    __truediv__: Any
+    def __sub__(self, other: Any, /) -> Array: ...
+    def __truediv__(self, other: Any, /) -> Array: ...
     __xor__: Any
     all: Any
     any: Any
@@ -74,14 +77,14 @@ class ArrayMethods:
     choose: Any
     clip: Any
     compress: Any
-    conj: Any
-    conjugate: Any
-    copy: Any
+    conj: Callable[..., Array]
+    conjugate: Callable[..., Array]
+    copy: Callable[..., Array]
     ctypes: Any
-    cumprod: Any
-    cumsum: Any
+    cumprod: Callable[..., Array]
+    cumsum: Callable[..., Array]
     data: Any
-    diagonal: Any
+    diagonal: Callable[..., Array]
     dot: Any
     dtype: Any
     dump: Any
@@ -89,11 +92,11 @@ class ArrayMethods:
     fill: Any
     flags: Any
     flat: Any
-    flatten: Any
+    flatten: Callable[..., Array]
     getfield: Any
     imag: Any
     item: Any
-    mT: Any
+    mT: Array
     max: Any
     mean: Any
     min: Any
@@ -101,10 +104,10 @@ class ArrayMethods:
     partition: Any
     prod: Any
     put: Any
-    ravel: Any
+    ravel: Callable[..., Array]
     real: Any
-    repeat: Any
-    reshape: Any
+    repeat: Callable[..., Array]
+    reshape: Callable[..., Array]
     resize: Any
     round: Any
     searchsorted: Any
@@ -113,18 +116,18 @@ class ArrayMethods:
     shape: Any
     size: Any
     sort: Any
-    squeeze: Any
+    squeeze: Callable[..., Array]
     std: Any
     strides: Any
     sum: Any
-    swapaxes: Any
-    take: Any
+    swapaxes: Callable[..., Array]
+    take: Callable[..., Array]
     to_device: Any
     tobytes: Any
     tofile: Any
     tolist: Any
     trace: Any
-    transpose: Any
+    transpose: Callable[..., Array]
     var: Any
     view: Any
 

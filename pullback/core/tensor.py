@@ -44,6 +44,7 @@ from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import Counter, counter_of, inference_counter, parted_counter, shown_version
 
 _T = TypeVar("_T")
+_AnyTensor = TypeVar("_AnyTensor", bound="Tensor")
 
 new: Callable[[type[_T]], _T] = object.__new__
 ndarray = np.ndarray
@@ -113,7 +114,7 @@ def mark_inference(tensor: Tensor) -> None:
         tensor._counter = inference_counter()
 
 
-def note_made(tensor: Tensor) -> Tensor:
+def note_made(tensor: _AnyTensor) -> _AnyTensor:
     """Note inside which transforms a creation function has made `tensor`, which is returned."""
     if WATCHED:
         note_copied(tensor)
@@ -121,7 +122,7 @@ def note_made(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def note_copied(tensor: Tensor) -> Tensor:
+def note_copied(tensor: _AnyTensor) -> _AnyTensor:
     """The same of a copy, which an index may have made: `t[rows] += x` writes into one before it writes into `t`."""
     if WATCHED:
         extra_of(tensor).made_in = tuple(runs())

@@ -6,14 +6,17 @@ They are told when they are imported, before or after us, and not imported for i
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pullback.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pullback.core.numpy_types import AnyArray, ArrayLike, Axes
 
 _FRAMEWORK = "pullback"
 
@@ -62,16 +65,16 @@ def _einops_backend(backends: Any) -> Any:
 
         framework_name = _FRAMEWORK
 
-        def is_appropriate_type(self, tensor: Any) -> bool:
+        def is_appropriate_type(self, tensor: object) -> bool:
             return isinstance(tensor, Tensor)
 
-        def transpose(self, x: Any, axes: Any) -> Any:
+        def transpose(self, x: ArrayLike, axes: Axes) -> AnyArray:
             return np.transpose(x, axes)
 
-        def reduce(self, x: Any, operation: str, axes: Any) -> Any:
+        def reduce(self, x: ArrayLike, operation: str, axes: Iterable[int]) -> object:
             return getattr(np, operation)(x, axis=tuple(axes))
 
-        def to_numpy(self, x: Any) -> Any:
+        def to_numpy(self, x: ArrayLike) -> np.ndarray[Any, Any]:
             return np.asarray(x)
 
     return Backend()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from opcode import _nb_ops, opmap  # type: ignore[attr-defined]  # the operators that BINARY_OP numbers
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from pullback.core.errors import DetachingError, OperatorError, UnsupportedError
 from pullback.core.factory import from_numpy
 from pullback.core.late import caller
 from pullback.core.named import named
+from pullback.core.numpy_types import DTypeLike
 from pullback.core.tensor import Tensor, ndarray, only_number
 from pullback.explain.call_site import call_site
 from pullback.graph.lent import lend
@@ -30,7 +32,7 @@ _REMAINDERS = frozenset(i for i, (_, sign) in enumerate(_nb_ops) if sign in ("%"
 _STORED = "writing it into a plain ndarray"
 
 
-def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
+def plain_array(self: Tensor, dtype: DTypeLike = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
     """`__array__`: the values, for NumPy and plotting libraries; refused where a gradient would be lost.
 
     Without a copy it is read-only: a library that solves in the memory of its argument would change the tensor behind
@@ -58,8 +60,8 @@ def plain_array(self: Any, dtype: Any = None, copy: Any = None) -> Any:
     return array
 
 
-def _number(kind: Any) -> Callable[..., Any]:
-    def convert(self: Any) -> Any:
+def _number(kind: type) -> Callable[..., Any]:
+    def convert(self: Tensor) -> Any:
         if self._array.size != 1:
             raise _not_one(self, kind)
         if is_hidden(self):
@@ -78,7 +80,7 @@ def _number(kind: Any) -> Callable[..., Any]:
     return convert
 
 
-def _not_one(tensor: Tensor, kind: Any) -> Any:
+def _not_one(tensor: Tensor, kind: type) -> Exception:
     if type(tensor) in ARRAYS:
         return TypeError("only 0-dimensional arrays can be converted to Python scalars")  # as NumPy has it
     call = call_site()
@@ -91,7 +93,7 @@ def _not_one(tensor: Tensor, kind: Any) -> Any:
     return OperatorError(f"{call.name}: {said}{call.where()}{remedy(call.library, call.name)}")
 
 
-def _say_that_gradient_is_lost(tensor: Tensor, kind: Any, frame: Any) -> None:
+def _say_that_gradient_is_lost(tensor: Tensor, kind: str, frame: FrameType) -> None:
     """Raise where the number goes into an array or out of a function being differentiated, else warn.
 
     `ndarray[i] = t` asks for a number by `__float__`, like `float(t)`: the caller's instruction tells them apart.
@@ -110,12 +112,12 @@ def _say_that_gradient_is_lost(tensor: Tensor, kind: Any, frame: Any) -> None:
     )
 
 
-def _is_store(frame: Any) -> bool:
+def _is_store(frame: FrameType) -> bool:
     """True if the instruction of this frame is `array[index] = value`, or `array.real = value`."""
     return frame.f_code.co_code[frame.f_lasti] in _STORES
 
 
-def _is_text(frame: Any) -> bool:
+def _is_text(frame: FrameType) -> bool:
     """True if the instruction of this frame is `"%.3f" % value`: a text has no gradient to lose, as with `format`.
 
     Only a text asks for a number there. A number or an array at the left of `%` asks the Tensor to compute.
@@ -124,21 +126,21 @@ def _is_text(frame: Any) -> bool:
     return code[at] == opmap["BINARY_OP"] and code[at + 1] in _REMAINDERS
 
 
-def is_compared(frame: Any) -> bool:
+def is_compared(frame: FrameType) -> bool:
     """True if this frame is that of a Fraction which compares itself with the number: a truth value has no gradient."""
     if frame.f_code.co_name == "from_float":  # by which it makes a Fraction of the number
-        frame = frame.f_back
+        frame = frame.f_back or frame
     return frame.f_code.co_name in ("__eq__", "_richcmp") and frame.f_globals.get("__name__") == "fractions"
 
 
-def would_store(tensor: Tensor) -> Any:
+def would_store(tensor: Any) -> DetachingError:
     """The error for a write of this tensor into a plain array."""
     return would_detach(
         f"write a Tensor that {_carries(tensor)} into a plain array", to_record_writes(tensor._level > 0)
     )
 
 
-def _carries(tensor: Any) -> str:
+def _carries(tensor: object) -> str:
     """The clause, after "that", that says what would be lost with a tensor."""
     while isinstance(tensor, Tensor):
         if tensor._requires_grad:
@@ -148,7 +150,7 @@ def _carries(tensor: Any) -> str:
 
 
 @named("Tensor.to_device")
-def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+def to_device(self: Tensor, device: Any, /, *, stream: object = None) -> Tensor:
     """The array itself: there is one device, "cpu" (of the array API standard).
 
     Parameters
@@ -176,7 +178,14 @@ def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
     return self
 
 
-def dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+def dlpack(
+    self: Tensor,
+    *,
+    stream: object = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> object:
     """`__dlpack__`: the memory, shared with another library.
 
     Raises
@@ -202,13 +211,13 @@ def dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device:
     )
 
 
-def dlpack_device(self: Any) -> Any:
+def dlpack_device(self: Tensor) -> tuple[int, int]:
     """`__dlpack_device__`: (kind of device, number)."""
     return self.numpy(force=True).__dlpack_device__()
 
 
 @named("from_dlpack")
-def from_dlpack(x: Any, *, copy: Any = None) -> Any:
+def from_dlpack(x: Any, *, copy: bool | None = None) -> Tensor:
     """A Tensor that shares memory with another library's array.
 
     Parameters
@@ -248,7 +257,7 @@ def from_dlpack(x: Any, *, copy: Any = None) -> Any:
     return from_numpy(np.from_dlpack(x) if copy is None else np.from_dlpack(x, copy=copy))
 
 
-def array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+def array_namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
     """`Tensor.__array_namespace__`: the functions of the array API standard, for Tensors."""
     if api_version is not None and type(api_version) is not str:
         raise TypeError(f"__array_namespace__: api_version must be a str, got {with_article(api_version)}.")

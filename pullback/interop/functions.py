@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_face import ARRAYS
+from pullback.core.array_face import ARRAYS, Array
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop.numpy_errors import on_numbers, raise_as_numpy
@@ -19,7 +19,9 @@ from pullback.interop.suggest import unsupported
 _OURS = frozenset([Tensor, NestedTensor, ndarray]) | ARRAYS
 
 
-def array_function(self: Any, function: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+def array_function(
+    self: Any, function: Callable[..., Any], types: Iterable[type], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
     """The rule of a NumPy function, run on the arguments as they were given."""
     for kind in types:
         if kind not in _OURS and not issubclass(kind, ndarray):
@@ -52,7 +54,7 @@ _ASKED = frozenset(
 )  # fmt: skip
 
 
-def _of_nothing(self: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def _of_nothing(self: Array, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> object:
     """NumPy's own result where an Array has no element, so that no gradient goes through it, or its own error.
 
     None if there is something to differentiate.
@@ -62,7 +64,7 @@ def _of_nothing(self: Any, function: Callable[..., Any], args: Any, kwargs: Any)
     return found if empty or function is np.argsort else None
 
 
-def _of_arrays(function: Callable[..., Any], result: Any, args: Any, kwargs: Any) -> Any:
+def _of_arrays(function: Callable[..., Any], result: object, args: Sequence[Any], kwargs: dict[str, Any]) -> object:
     """Return what a rule returned where an Array, which is asked first, is among the arguments, as NumPy gives it."""
     if args and kwargs.get("out") is None:
         result = in_numpys_order(apart_from(args[0], result, function), args, function)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from pullback.graph.held_objects import attributes_of
 
@@ -12,7 +12,7 @@ class Holder:
 
     __slots__ = ()
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         made = object.__new__(type(self))  # by copy's own way, `__getattr__` would be asked before anything is there
         for _, part, setter in attributes_of(self):
             setter(made, part)
@@ -22,6 +22,6 @@ class Holder:
         """The tensors and arrays in it."""
         raise NotImplementedError
 
-    def plain(self) -> Any:
+    def plain(self) -> object:
         """SciPy's own object, of plain arrays."""
         raise NotImplementedError

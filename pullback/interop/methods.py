@@ -6,19 +6,20 @@ A call that means something in PyTorch keeps that meaning: `t.repeat(2, 2)` tile
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pullback.core.named import named
+from pullback.core.numpy_types import Axis, Mask, Order
 from pullback.core.tensor import Tensor
 from pullback.dispatch.call_errors import explained_call
 from pullback.ops.late import method as method_of
 
 
 @named("Tensor.copy", "Tensor self, str order='C'")
-def copy(self: Tensor, order: Any = "C") -> Any:
+def copy(self: Tensor, order: Order = "C") -> Tensor:
     """A copy, recorded: NumPy's name of `clone`.
 
     Parameters
@@ -36,11 +37,12 @@ def copy(self: Tensor, order: Any = "C") -> Any:
     >>> x.copy().grad_fn.name()
     'CloneBackward0'
     """
-    return np.copy(self, order)
+    copied: Callable[..., Tensor] = np.copy
+    return copied(self, order)
 
 
 @named("Tensor.compress")
-def compress(self: Any, condition: Any, axis: Any = None) -> Any:
+def compress(self: Tensor, condition: Mask, axis: Axis = None) -> Tensor:
     """The elements, or the slices along `axis`, where `condition` holds: np.compress.
 
     Parameters
@@ -63,11 +65,12 @@ def compress(self: Any, condition: Any, axis: Any = None) -> Any:
     >>> pb.tensor([1.0, 2.0, 3.0]).compress([True, False, True])
     tensor([1., 3.])
     """
-    return np.compress(condition, self, axis)
+    chosen: Callable[..., Tensor] = np.compress
+    return chosen(condition, self, axis)
 
 
 @named("Tensor.fill", "Tensor self, Tensor value")
-def fill(self: Any, value: Any) -> None:
+def fill(self: Tensor, value: Any) -> None:
     """Write one number everywhere, as ndarray.fill does; `fill_` returns the tensor too.
 
     Parameters
@@ -93,7 +96,7 @@ def extended(name: str) -> Callable[..., Any]:
     original, form = method_of(name), _FORMS[name]
 
     @functools.wraps(original)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Tensor, *args: object, **kwargs: object) -> object:
         try:
             function = form(self, args, kwargs)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
@@ -104,21 +107,21 @@ def extended(name: str) -> Callable[..., Any]:
     return method
 
 
-def _transpose(self: Any, args: Any, kwargs: Any) -> Any:
+def _transpose(self: Tensor, args: Sequence[object], kwargs: dict[str, object]) -> Callable[..., Any] | None:
     """t.transpose(), t.transpose((2, 0, 1)), t.transpose(2, 0, 1)."""
     if kwargs or (len(args) == 2 and not isinstance(args[0], tuple)):
         return None
     return lambda t, *axes: np.transpose(t, (axes if len(axes) > 1 else axes[0]) if axes else None)
 
 
-def _dot(self: Any, args: Any, kwargs: Any) -> Any:
+def _dot(self: Tensor, args: Sequence[Any], kwargs: dict[str, object]) -> Callable[..., Any] | None:
     """t.dot(u) unless both are vectors."""
     plain = len(args) == 1 and not kwargs and not (self.ndim == 1 and np.ndim(args[0]) == 1)
     return np.dot if plain else None
 
 
 def _spread(name: str) -> Callable[..., Any]:
-    def form(self: Any, args: Any, kwargs: Any) -> Any:
+    def form(self: Tensor, args: Sequence[object], kwargs: dict[str, object]) -> Callable[..., Any] | None:
         """t.var(axis, ddof=1)."""
         return getattr(np, name) if "ddof" in kwargs else None
 
@@ -126,7 +129,7 @@ def _spread(name: str) -> Callable[..., Any]:
 
 
 def _running(name: str) -> Callable[..., Any]:
-    def form(self: Any, args: Any, kwargs: Any) -> Any:
+    def form(self: Tensor, args: Sequence[object], kwargs: dict[str, object]) -> Callable[..., Any] | None:
         """t.cumsum() of all elements."""
         without = not args and "dim" not in kwargs and kwargs.get("axis") is None
         return getattr(np, name) if without else None
@@ -135,7 +138,7 @@ def _running(name: str) -> Callable[..., Any]:
 
 
 def _along(name: str) -> Callable[..., Any]:
-    def form(self: Any, args: Any, kwargs: Any) -> Any:
+    def form(self: Tensor, args: Sequence[object], kwargs: dict[str, object]) -> Callable[..., Any] | None:
         """t.take(indices, axis=0), t.repeat(2, axis=0)."""
         return getattr(np, name) if "axis" in kwargs else None
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import SCALAR_FACES
+from pullback.core.array_face import SCALAR_FACES, Array
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import Index
 from pullback.core.tensor import Tensor
 from pullback.interop.registry import numpy_object
 
@@ -45,15 +46,15 @@ def raise_as_numpy(
             raise refusal from None
 
 
-def refused_as_numpy(method: Callable[..., Any], call: Callable[..., Any] | None = None) -> Any:
+def refused_as_numpy(method: Callable[..., Any], call: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """The method, with NumPy's errors where NumPy refuses the same call; `call(x, ...)` stands for `x.method(...)`."""
     name = method.__name__
 
-    def on_plain(x: Any, *args: Any, **kwargs: Any) -> Any:
+    def on_plain(x: Any, *args: object, **kwargs: object) -> object:
         return getattr(x, name)(*args, **kwargs)
 
     @functools.wraps(method)
-    def refusing(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def refusing(self: Array, *args: object, **kwargs: object) -> object:
         try:
             return method(self, *args, **kwargs)
         except UnsupportedError:
@@ -65,7 +66,7 @@ def refused_as_numpy(method: Callable[..., Any], call: Callable[..., Any] | None
     return refusing
 
 
-def write_as_far_as_numpy(self: Any, index: Any, value: Any) -> None:
+def write_as_far_as_numpy(self: Array, index: Index, value: object) -> None:
     """Write what NumPy has written before it finds an element that is no number: `x[:3] = [1.0, None, "x"]`."""
     numbers: Any = None if numbers_of(self) is None else np.array(numbers_of(self))
     if numbers is None or not self.size:

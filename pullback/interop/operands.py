@@ -7,15 +7,16 @@ an operator would make a Tensor of a constant, at a level of its own, and drag i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Rational
-from typing import Any
+from typing import Any, Literal
+from typing import cast as cast_type
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from pullback.core import modes
-from pullback.core.array_face import ARRAYS, SCALAR_FACES
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array
 from pullback.core.array_type import (
     CONSTANTS,
     REGISTERED,
@@ -27,18 +28,32 @@ from pullback.core.array_type import (
 )
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import DetachingError, OperatorError, UnsupportedError, type_name, with_article
+from pullback.core.numpy_types import (
+    AnyArray,
+    ArrayLike,
+    ArrayOperators,
+    Axes,
+    Casting,
+    DTypeLike,
+    Index,
+    Numeric,
+    Order,
+    Out,
+)
 from pullback.core.overrides import takes_part
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, wrap
 from pullback.explain.call_site import call_site
 from pullback.interop.adopt.rules import RULES
 from pullback.interop.adopt.state import to_record_writes
 
-ops = TENSOR  # what adapters compute with: pullback's operators, on Tensors of any level
+ops: ArrayOperators = cast_type(
+    "ArrayOperators", TENSOR
+)  # what adapters compute with: pullback's operators, on Tensors of any level
 READY = CONSTANTS | ARRAYS | {Tensor, NestedTensor}  # what operators take as it is
 _NUMERIC = frozenset("biufc")
 
 
-def operand(x: Any) -> Any:
+def operand(x: Any) -> Numeric:
     """`x` for an operator: a Tensor, an ndarray, or a number, whose dtype stays weak."""
     return x if type(x) in READY and type(x) is not ndarray else array(x)
 
@@ -54,10 +69,10 @@ def number(x: Any) -> Any:
 SEQUENCES = (list, tuple, deque)  # of which NumPy makes arrays
 
 
-def array(x: Any) -> Any:
+def array(x: Any) -> AnyArray:
     """`x` as a Tensor or an ndarray; lists that hold Tensors are stacked."""
     if isinstance(x, Tensor) or type(x) in REGISTERED or (type(x) is ndarray and x.dtype.kind in _NUMERIC):
-        return x
+        return x  # type: ignore[no-any-return]  # one of these it is
     if isinstance(x, SEQUENCES):
         return build(x)
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
@@ -66,8 +81,8 @@ def array(x: Any) -> Any:
             "convert it yourself: np.asarray(x), or x.filled(value)."
         )
     if takes_part(type(x)):
-        return x  # the operator asks its class
-    made = np.asarray(number(x))
+        return x  # type: ignore[no-any-return]  # the operator asks its class
+    made: np.ndarray[Any, Any] = np.asarray(number(x))
     if made.dtype.kind not in _NUMERIC:
         raise TypeError(
             f"expected a Tensor, an array of numbers or a number beside a Tensor, got {type_name(x)} of dtype "
@@ -76,7 +91,7 @@ def array(x: Any) -> Any:
     return made
 
 
-def build(items: Any) -> Any:
+def build(items: Sequence[object]) -> AnyArray:
     """A nested list as one array: an ndarray if no Tensor is in it, else a Tensor, recorded."""
     if not _holds_tensor(items):
         return array(np.asarray(items))
@@ -88,16 +103,16 @@ def build(items: Any) -> Any:
     return ops.stack(parts)
 
 
-def _holds_tensor(items: Any) -> bool:
+def _holds_tensor(items: Iterable[object]) -> bool:
     return any(isinstance(x, Tensor) or (isinstance(x, SEQUENCES) and _holds_tensor(x)) for x in items)
 
 
-def floating(a: Any) -> Any:
+def floating(a: AnyArray) -> AnyArray:
     """`a`, integers and bools as float64, as NumPy's means and variances have it."""
     return a.astype(float) if a.dtype.kind in "biu" else a
 
 
-def values(x: Any, name: str, use: str = "uses it as indices, counts or truth values") -> Any:
+def values(x: object, name: str, use: str = "uses it as indices, counts or truth values") -> np.ndarray[Any, Any]:
     """The plain array of an argument through which no gradient goes, such as an index; refuses what requires grad.
 
     `use` tells what the function does with it.
@@ -107,17 +122,17 @@ def values(x: Any, name: str, use: str = "uses it as indices, counts or truth va
     return _bottom(x, name, use) if isinstance(x, Tensor) else np.asarray(x)
 
 
-def is_hidden(*given: Any) -> bool:
+def is_hidden(*given: object) -> bool:
     """True if one has no numbers to show, for it is many samples at once, while operators compute with all of them."""
     return any(isinstance(x, Tensor) and array_type(innermost(x)).may_index for x in given)
 
 
-def index_values(x: Any, name: str) -> Any:
+def index_values(x: Any, name: str) -> AnyArray:
     """The same of an index or a mask; a Tensor stays one where it has no numbers to show, but operators take it."""
     return x if is_hidden(x) else values(x, name)
 
 
-def frozen(x: Any, name: str) -> Any:
+def frozen(x: object, name: str) -> np.ndarray[Any, Any]:
     """The plain array of `x`, for results that are constant almost everywhere (indices, counts, truth values)."""
     if not isinstance(x, Tensor):
         return np.asarray(x)
@@ -142,7 +157,7 @@ def _full(name: str) -> str:
 CANT_CALL_NUMPY = "Can't call numpy() on Tensor that requires grad: "
 
 
-def _bottom(x: Any, name: str, use: str = "") -> Any:
+def _bottom(x: Tensor, name: str, use: str = "") -> np.ndarray[Any, Any]:
     """The plain array of a Tensor; where there is a `use`, one that requires grad is refused."""
     if use and needs_grad(x):
         raise DetachingError(
@@ -159,23 +174,29 @@ def _bottom(x: Any, name: str, use: str = "") -> Any:
     return data
 
 
-def tensor_of(result: Any) -> Any:
+def tensor_of(result: ArrayLike) -> Array:
     """A plain result of NumPy as a Tensor of its own, at the level in use, so that it can be written into."""
-    return wrap(np.array(result), modes.current().level)
+    return cast_type("Array", wrap(np.array(result), modes.current().level))
 
 
-def refuse(name: str, argument: Any, instead: Any) -> Any:
+def refuse(name: str, argument: str, instead: str) -> UnsupportedError:
     """The error for an argument that the rule of np.`name` does not take."""
     return UnsupportedError(f"np.{name}: argument {argument!r} is not supported on a Tensor: {instead}.")
 
 
-def only(name: str, argument: Any, value: Any, allowed: Any, instead: str = "omit it") -> None:
+def only(name: str, argument: str, value: object, allowed: Iterable[object], instead: str = "omit it") -> None:
     """Refuse an argument of np.`name` unless its value is among those `allowed`."""
     if not any(value is a or (type(value) is type(a) and value == a) for a in allowed):
         raise refuse(name, argument, f"got {value!r}; {instead}")
 
 
-def cast(x: Any, dtype: Any, name: str, casting: Any = "same_kind") -> Any:
+# Functions whose stubs take ndarrays alone.
+moveaxis: Callable[..., AnyArray] = np.moveaxis
+astype: Callable[..., AnyArray] = np.astype
+copyto: Callable[..., None] = np.copyto
+
+
+def cast(x: AnyArray, dtype: DTypeLike, name: str, casting: Casting = "same_kind") -> AnyArray:
     """`x` in `dtype` if `casting` allows it; None changes nothing."""
     if dtype is None or x.dtype == np.dtype(dtype):
         return x
@@ -187,7 +208,7 @@ def cast(x: Any, dtype: Any, name: str, casting: Any = "same_kind") -> Any:
     return x.astype(dtype)
 
 
-def deliver(name: str, result: Any, out: Any, casting: Any = "same_kind") -> Any:
+def deliver(name: str, result: AnyArray, out: Out, casting: Casting = "same_kind") -> AnyArray:
     """`result`, written into `out` if that is given: recorded for a Tensor; an ndarray may not lose a gradient."""
     if isinstance(out, tuple):  # a ufunc's methods hand on a tuple of one
         (out,) = out
@@ -201,17 +222,19 @@ def deliver(name: str, result: Any, out: Any, casting: Any = "same_kind") -> Any
         if np.broadcast_shapes(result.shape, out.shape) != tuple(out.shape):
             raise OperatorError(f"np.{name}: the result has shape {tuple(result.shape)}, out has {tuple(out.shape)}.")
         if isinstance(out, Tensor):
-            return out.copy_(result)
+            out.copy_(result)
+            return out
     if needs_grad(result):
         raise DetachingError(
             f"np.{name} would write a result that requires grad into an ndarray (a *= t, out=a), which cannot hold a "
-            f"gradient.{call_site().where()}{to_record_writes(result._level > 0)} Or write it out of place (a = a * t)."
+            f"gradient.{call_site().where()}{to_record_writes(getattr(result, '_level', 0) > 0)} Or write it out of "
+            "place (a = a * t)."
         )
-    np.copyto(out, frozen(result, name), casting=casting)
+    copyto(out, frozen(result, name), casting=casting)
     return out
 
 
-def needs_grad(x: Any) -> Any:
+def needs_grad(x: object) -> bool:
     """True if a gradient, or a tangent, would be lost with `x`, at any level."""
     while isinstance(x, Tensor):
         if x._requires_grad and modes.current().records(x._level):
@@ -220,19 +243,19 @@ def needs_grad(x: Any) -> Any:
     return carries_derivative(x)
 
 
-def axes_of(axis: Any, ndim: int) -> Any:
+def axes_of(axis: Axes | np.ndarray[Any, Any], ndim: int) -> tuple[int, ...]:
     """`axis` (None for all, an int or a tuple) as a tuple of nonnegative ints."""
     return tuple(range(ndim)) if axis is None else normalize_axis_tuple(axis, ndim)
 
 
-def along(ndim: int, axis: Any, item: Any) -> Any:
+def along(ndim: int, axis: int, item: Index) -> tuple[Any, ...]:
     """The index that takes `item` along one axis and everything along the others."""
-    index = [slice(None)] * ndim
+    index: list[Index] = [slice(None)] * ndim
     index[normalize_axis_index(axis, ndim)] = item
     return tuple(index)
 
 
-def in_order_of(x: Any, like: Any) -> Any:
+def in_order_of(x: AnyArray, like: object) -> AnyArray:
     """A fresh `x`, its elements laid out in memory as those of `like`, of as many dimensions: NumPy's order K."""
     memory = layout_of(like)
     if memory is None or memory.ndim < 2 or memory.ndim != x.ndim:
@@ -244,13 +267,13 @@ def in_order_of(x: Any, like: Any) -> Any:
     return laid_out(x, sorted(range(x.ndim), key=lambda axis: -steps[axis]))
 
 
-def order_of(x: Any) -> str:
+def order_of(x: object) -> Literal["C", "F"]:
     """NumPy's order A: "F" where the elements of `x` lie in Fortran's order and not in C's, else "C"."""
     memory = layout_of(x)
     return "F" if memory is not None and memory.flags.fnc else "C"
 
 
-def in_order(x: Any, order: Any) -> Any:
+def in_order(x: AnyArray, order: Order) -> AnyArray:
     """`x`, its elements laid out in memory in C's order, or in Fortran's, if that is asked for; itself if they are."""
     if order == "C" and isinstance(x, Tensor):
         return ops.contiguous(x)
@@ -259,7 +282,7 @@ def in_order(x: Any, order: Any) -> Any:
     return laid_out(x, range(x.ndim)[::-1])
 
 
-def laid_out(x: Any, axes: Sequence[int]) -> Any:
+def laid_out(x: AnyArray, axes: Sequence[int]) -> AnyArray:
     """A copy of `x` in memory that goes through the axes in this order, the last one fastest."""
     if not isinstance(x, Tensor):
         return x

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Sequence
 from opcode import _nb_ops, opmap  # type: ignore[attr-defined]
 from types import FrameType
 from typing import Any, cast
@@ -30,7 +31,7 @@ class Counted(Exception):  # noqa: N818 - it is no error
     """How many references there were: a probe's answer."""
 
 
-def may_be_replaced(beside: Any, out: Any) -> bool:
+def may_be_replaced(beside: object, out: Sequence[object]) -> bool:
     """True if a user's `a += t` runs, and the only name of the ndarray `a`, in `out`, may be given another array."""
     count = sys.getrefcount(out[0])
     if type(beside) is Probe:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from pullback.core.late import ready
 from pullback.interop.operands import deliver
 from pullback.ops.tables import NUMPY_RULES
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # function of NumPy -> function on Tensors with the same signature
 UFUNCS: dict[Any, Callable[..., Any]] = {}  # ufunc of NumPy or SciPy -> function of as many Tensors
 
 
-def rule(*names: str) -> Callable[..., Any]:
+def rule(*names: str) -> Callable[[_F], _F]:
     """Enter the decorated function as the rule of these NumPy functions, such as "sum" or "linalg.outer".
 
     A name that this version of NumPy does not have is left out.
@@ -40,7 +42,7 @@ def rule(*names: str) -> Callable[..., Any]:
     ...     raise TypeError("np.packbits has no derivative: it makes whole numbers")
     """
 
-    def enter(function: Callable[..., Any]) -> Any:
+    def enter(function: _F) -> _F:
         function.__qualname__ = f"np.{names[0]}"  # which Python's own errors show
         for name in names:
             target = numpy_object(name)
@@ -59,7 +61,7 @@ def numpy_object(name: str) -> Any:
     return found
 
 
-def numpy_name(function: Callable[..., Any]) -> Any:
+def numpy_name(function: Callable[..., Any]) -> str:
     """`np.linalg.inv` -> "linalg.inv"."""
     home = getattr(function, "__module__", None) or "numpy"
     name = getattr(function, "__name__", type(function).__name__)
@@ -72,7 +74,7 @@ def load_adapters() -> None:
     slots.load_numpy_rules()
 
 
-def find_function(function: Callable[..., Any]) -> Any:
+def find_function(function: Callable[..., Any]) -> Callable[..., Any] | None:
     """The rule of a function that is not in the table yet, or None.
 
     Without an adapter, a declaration's `numpy:` entry counts: its operator then takes the arguments as they are.

@@ -31,7 +31,7 @@ _blocks: dict[Any, tuple[int, Callable[..., Any]]] = {}  # by function: how many
 
 
 @contextmanager
-def replaced(function: Any, rule: Callable[..., Any]) -> Iterator[None]:
+def replaced(function: Callable[..., Any], rule: Callable[..., Any]) -> Iterator[None]:
     """A block in which calls of `function` on our tensors run `rule`; refused where some of them would not."""
     function = getattr(function, "genuine", function)  # of what adopt() shows in its place
     table, key = _entry(function)
@@ -55,7 +55,7 @@ def replaced(function: Any, rule: Callable[..., Any]) -> Iterator[None]:
                 OF_ONE.pop(function, None)
 
 
-def _entry(function: Any) -> tuple[Any, Any]:
+def _entry(function: Any) -> tuple[dict[Any, Callable[..., Any]], object]:
     """The table in which the rule of a function stands, and its key there."""
     table: Any
     key: Any
@@ -88,11 +88,11 @@ def _refusal(name: str, why: str) -> UnsupportedError:
     return UnsupportedError(f"replacing(): {name} cannot be replaced: {why}. Call the function with custom rules.")
 
 
-def _asking(function: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
+def _asking(function: object, ours: Callable[..., Any]) -> Callable[..., Any]:
     """The rule that runs the one that holds here: the user's, or ours."""
 
     @functools.wraps(ours)
-    def ask(*args: Any, **kwargs: Any) -> Any:
+    def ask(*args: object, **kwargs: object) -> object:
         return _here.get().get(function, ours)(*args, **kwargs)
 
     return ask

@@ -11,15 +11,9 @@ from copy import copy
 from typing import Any
 
 from pullback.core import modes
-from pullback.core.array_face import (
-    ARRAYS,
-    SCALAR_FACES,
-    as_array,
-    show_as_array,
-    show_as_plural,
-    wrap_array,
-)
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, as_array, show_as_array, show_as_plural, wrap_array
 from pullback.core.array_type import TENSOR, numbers_of
+from pullback.core.numpy_types import Order
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.operands import in_order, in_order_of, order_of
 from pullback.interop.registry import numpy_object
@@ -46,7 +40,7 @@ _VIEW_IT = (
 )  # fmt: skip
 # In which order what they make lies in memory, where operators have another: "K" is that of the first argument, "A"
 # Fortran's if that lies so, else C's.
-_IN_ORDER = {
+_IN_ORDER: dict[Order, tuple[str, ...]] = {
     "K": (
         "fft.fft", "fft.fft2", "fft.fftn", "fft.hfft", "fft.ifft", "fft.ifft2", "fft.ifftn", "fft.ihfft", "fft.irfft",
         "fft.irfft2", "fft.irfftn", "fft.rfft", "fft.rfft2", "fft.rfftn", "gradient", "nan_to_num", "partition",
@@ -55,7 +49,7 @@ _IN_ORDER = {
     "A": ("insert", "pad"),
     "C": ("choose", "compress", "take", "tensordot"),
 }  # fmt: skip
-_ORDER = {numpy_object(name): order for order, names in _IN_ORDER.items() for name in names}
+_ORDER: dict[object, Order] = {numpy_object(name): order for order, names in _IN_ORDER.items() for name in names}
 _RETURNING, _VIEWING = frozenset(map(numpy_object, _RETURN_IT)), frozenset(map(numpy_object, _VIEW_IT))
 _GIVE_ARRAYS = frozenset(map(numpy_object, _ALWAYS))
 _GIVE_WHAT_THEY_GET = frozenset(map(numpy_object, _LIKE_THE_ARGUMENT))
@@ -68,7 +62,7 @@ def gives_arrays(function: Callable[..., Any], args: Sequence[Any]) -> bool:
     return function in _GIVE_WHAT_THEY_GET and not (args and type(args[0]) in SCALAR_FACES)
 
 
-def apart_from(argument: Any, result: Any, function: Callable[..., Any]) -> Any:
+def apart_from(argument: object, result: Any, function: Callable[..., Any]) -> Any:
     """Return a rule's result, where that is its argument itself and NumPy's function makes something new, or a view."""
     if result is not argument or function in _RETURNING or type(result) not in ARRAYS:
         return result
@@ -121,7 +115,7 @@ def as_numpy_gives(
     return result if result._array.ndim else _without_dimensions(result, args, kwargs, whole)
 
 
-def _of_constants(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any], whole: bool) -> Any:
+def _of_constants(result: ndarray, args: Sequence[Any], kwargs: Mapping[str, Any], whole: bool) -> object:
     """A plain array that a rule made: an Array if what is differentiated may be written into it one day."""
     if not (result.ndim or whole):
         return result if _is_among(result, (), kwargs) else result[()]  # `out` is what it was
@@ -130,7 +124,7 @@ def _of_constants(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any], w
     return result
 
 
-def _without_dimensions(result: Any, args: Sequence[Any], kwargs: Mapping[str, Any], whole: bool) -> Any:
+def _without_dimensions(result: Array, args: Sequence[Any], kwargs: Mapping[str, Any], whole: bool) -> object:
     single = type(result) in SCALAR_FACES
     if single is not whole:
         return result
@@ -142,12 +136,12 @@ def _without_dimensions(result: Any, args: Sequence[Any], kwargs: Mapping[str, A
     return number(result)
 
 
-def number(x: Any) -> Any:
+def number(x: Array) -> Any:
     """An Array without dimensions that nobody else has as a Scalar, which shares memory with nothing."""
     is_view = x._extra is not None and x._extra.base is not None
     return show_as_array(TENSOR.clone(x) if is_view else x, single=True)
 
 
-def _is_among(x: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+def _is_among(x: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     given = [*args, *kwargs.values()]
     return any(x is y or (type(y) in (tuple, list) and any(x is z for z in y)) for y in given)

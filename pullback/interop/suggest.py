@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ _VALUES_ALONE = "\nFor the values alone, outside the graph: use tensor.detach().
 _OF_NUMBERS = ("", "numpy", "scipy", "statistics", "fractions", "decimal")
 
 
-def unsupported(name: str) -> Any:
+def unsupported(name: str) -> UnsupportedError:
     """The UnsupportedError for a function without rule: "np.linalg.inv", "scipy.special.ellipk"."""
     call = call_site()
     inside = f", which {call.name} calls," if call.library == "scipy" and call.name not in ("", name) else ""
@@ -33,7 +32,7 @@ def unsupported(name: str) -> Any:
     return UnsupportedError(f"{name}{inside} has no rule for Tensors.{call.where()}{remedy(call.library, *names)}")
 
 
-def would_detach(what: Any, otherwise: str = "", phrase: str = "") -> Any:
+def would_detach(what: str, otherwise: str = "", phrase: str = "") -> DetachingError:
     """The DetachingError for what would lose a gradient: `what` says how, after the name of the function."""
     call = call_site()
     subject = call.name or "this line"
@@ -70,7 +69,7 @@ def _is_ufunc(name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=256)  # a loop may warn at one call many times
-def advice(library: Any, *names: Any) -> Any:
+def advice(library: str, *names: str) -> str:
     """Sentences that say what to write instead, for the first of these functions that has an entry."""
     for name in names:
         instead = _instead(name)
@@ -90,7 +89,7 @@ def advice(library: Any, *names: Any) -> Any:
 _JOIN = ": join a list first, by np.stack([...])."
 
 
-def _instead(name: str) -> Any:
+def _instead(name: str) -> str:
     if name in EXPRESSIONS:
         return f"Write {EXPRESSIONS[name]}."
     if name in ADVICE:
@@ -116,7 +115,7 @@ def _instead(name: str) -> Any:
     return f"Write {drawn.replace('np.random', generator)}." if drawn else ""
 
 
-def counterpart(name: str) -> Any:
+def counterpart(name: str) -> str:
     """The supported function of the same name and meaning in another module, with its arguments; "" without one."""
     home, _, tail = name.rpartition(".")
     if name in NOT_THE_SAME:
@@ -148,7 +147,7 @@ def _signature(full: str) -> str:
     return f"({', '.join(shown)})"
 
 
-def nearest(name: str, count: int = 3) -> list[Any]:
+def nearest(name: str, count: int = 3) -> list[str]:
     """The supported functions of the same module whose names are nearly `name`; ("np.linalg", "pullback.linalg")."""
     import difflib  # here, because it costs a millisecond that only this error needs
 
@@ -158,7 +157,7 @@ def nearest(name: str, count: int = 3) -> list[Any]:
     return [f"{home}.{near}" for near in difflib.get_close_matches(tail, tails, n=count, cutoff=0.75)]
 
 
-def supported() -> Any:
+def supported() -> set[str]:
     """The functions that take Tensors, as messages call them: "np.linalg.inv", "pullback.linalg.solve"."""
     load_adapters()
     names = {f"np.{numpy_name(f)}" for f in FUNCTIONS} | {f"np.{u.__name__}" for u in UFUNCS}
@@ -169,7 +168,7 @@ def supported() -> Any:
     return names
 
 
-def ufunc_name(ufunc: np.ufunc) -> Any:
+def ufunc_name(ufunc: np.ufunc) -> str:
     """For a message: np.sin, scipy.special.erf, or the bare name for a ufunc of unknown home."""
     name = ufunc.__name__
     if getattr(np, name, None) is ufunc:

@@ -6,7 +6,7 @@ does, from left to right.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,30 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.array_type import layout_of
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    DTypeLike,
+    Index,
+    Integers,
+    Mask,
+    NoValue,
+    Numeric,
+    Out,
+)
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import would_store
 from pullback.interop.operands import (
     along,
     array,
+    astype,
     axes_of,
     cast,
     deliver,
     index_values,
     is_hidden,
+    moveaxis,
     needs_grad,
     ops,
     tensor_of,
@@ -34,19 +48,19 @@ from pullback.interop.registry import FUNCTIONS, load_adapters
 
 def reduce(
     ufunc: np.ufunc,
-    a: Any,
-    axis: Any = 0,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes = 0,
+    dtype: DTypeLike = None,
     out: Any = None,
     keepdims: bool = False,
-    initial: Any = np._NoValue,
-    where: Any = True,
+    initial: Numeric | NoValue | None = np._NoValue,
+    where: Mask = True,
 ) -> Any:
     """ufunc.reduce; by the function that NumPy has for it, if it has one: np.add.reduce is np.sum."""
     unset = initial is None or initial is np._NoValue
     if ufunc in REDUCTIONS:
         load_adapters()
-        given = {} if dtype is None else {"dtype": dtype}
+        given: dict[str, object] = {} if dtype is None else {"dtype": dtype}
         given |= {} if unset else {"initial": initial}
         given |= {} if where is True else {"where": where}
         return FUNCTIONS[REDUCTIONS[ufunc]](array(a), axis=axis, out=out, keepdims=keepdims, **given)
@@ -70,23 +84,23 @@ def reduce(
     elif start is None:
         raise ValueError(f"np.{name} has no identity, and axis {axis} of shape {tuple(a.shape)} has no elements.")
     else:
-        result = np.broadcast_to(np.astype(array(start), a.dtype), rows.shape[1:])
+        result = np.broadcast_to(astype(array(start), a.dtype), rows.shape[1:])
     for i, row in enumerate(rows):
         following = ufunc(result, row)
         result = following if masks is None else np.where(masks[i], following, result)
-    result = np.astype(result, like.dtype)
+    result = astype(result, like.dtype)
     if keepdims:
         result = np.reshape(result, [1 if i in axes else n for i, n in enumerate(a.shape)])
     return deliver(name, result, out)
 
 
-def _rows(a: Any, axes: Any) -> Any:
+def _rows(a: AnyArray, axes: Sequence[int]) -> AnyArray:
     """`a` with the dimensions of `axes` as one, the first."""
-    moved = np.moveaxis(a, axes, range(len(axes)))
+    moved = moveaxis(a, axes, range(len(axes)))
     return np.reshape(moved, (-1 if a.size else int(np.prod(moved.shape[: len(axes)])), *moved.shape[len(axes) :]))
 
 
-def accumulate(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+def accumulate(ufunc: np.ufunc, a: ArrayLike, axis: int = 0, dtype: DTypeLike = None, out: Out = None) -> AnyArray:
     """ufunc.accumulate: the results of reduce over ever more elements."""
     name = f"{ufunc.__name__}.accumulate"
     a = array(a)
@@ -95,16 +109,18 @@ def accumulate(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, out: A
     if ufunc in ACCUMULATIONS:
         result = getattr(ops, ACCUMULATIONS[ufunc])(a, axis)
         return deliver(name, result[0] if isinstance(result, tuple) else result, out)
-    rows = np.moveaxis(a, axis, 0)
+    rows = moveaxis(a, axis, 0)
     if not rows.shape[0]:
         return deliver(name, a, out)
     results = [rows[0]]
     for i in range(1, rows.shape[0]):
         results.append(ufunc(results[-1], rows[i]))
-    return deliver(name, np.stack([np.astype(r, results[-1].dtype) for r in results], axis), out)
+    return deliver(name, np.stack([astype(r, results[-1].dtype) for r in results], axis), out)
 
 
-def reduceat(ufunc: np.ufunc, a: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+def reduceat(
+    ufunc: np.ufunc, a: ArrayLike, indices: Integers, axis: int = 0, dtype: DTypeLike = None, out: Out = None
+) -> AnyArray:
     """ufunc.reduceat: reduce over the segments that begin at `indices`."""
     name = f"{ufunc.__name__}.reduceat"
     a, starts = array(a), values(indices, name)
@@ -121,21 +137,21 @@ def reduceat(ufunc: np.ufunc, a: Any, indices: Any, axis: Any = 0, dtype: Any = 
         where = np.concatenate([np.arange(*ends_of) for ends_of in zip(starts, ends, strict=True)])
         shape = [*a.shape]
         shape[axis] = len(starts)
-        taken = np.take(a, where, axis)
-        taken = taken if a.dtype.kind in "fc" else np.astype(taken, np.add.reduce(np.empty(1, a.dtype)).dtype)
+        taken: AnyArray = np.take(a, where, axis)
+        taken = taken if a.dtype.kind in "fc" else astype(taken, np.add.reduce(np.empty(1, a.dtype)).dtype)
         segment = np.repeat(np.arange(len(starts)), ends - starts)
         return deliver(name, ops.index_add(np.zeros(shape, taken.dtype), axis, segment, taken), out)
     parts = [reduce(ufunc, a[along(a.ndim, axis, slice(*e))], axis) for e in zip(starts, ends, strict=True)]
     return deliver(name, np.stack(parts, axis) if parts else a[along(a.ndim, axis, slice(0))], out)
 
 
-def outer(ufunc: np.ufunc, a: Any, b: Any, **kwargs: Any) -> Any:
+def outer(ufunc: np.ufunc, a: ArrayLike, b: ArrayLike, **kwargs: object) -> object:
     """Every element of `a` with every element of `b`: ufunc(a[..., None, None], b)."""
     a, b = array(a), array(b)
     return ufunc(np.reshape(a, (*a.shape, *(1,) * b.ndim)), b, **kwargs)
 
 
-def at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
+def at(ufunc: np.ufunc, a: Any, indices: Any, *b: ArrayLike) -> None:
     """ufunc.at: `a[indices] = ufunc(a[indices], b)`, once for each time that an element is named, in their order."""
     name = f"{ufunc.__name__}.at"
     if ufunc.signature is not None or ufunc.nout != 1 or ufunc.nin > 2:
@@ -163,18 +179,18 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
     return None
 
 
-def _apart(x: Any, a: Any) -> Any:
+def _apart(x: AnyArray, a: AnyArray) -> AnyArray:
     """`x`, or its copy if it lies in the memory of `a`: NumPy, too, reads what was there before the first write."""
     memory, mine = layout_of(a), layout_of(x)
     shared = memory is not None and mine is not None and np.shares_memory(memory, mine)
     return np.copy(x) if shared else x
 
 
-def _index(i: Any, name: str) -> Any:
+def _index(i: object, name: str) -> Any:
     return i if i is None or i is Ellipsis or isinstance(i, (slice, int)) else index_values(i, name)
 
 
-def _at_hidden(ufunc: np.ufunc, name: str, a: Any, index: Any, b: Any) -> None:
+def _at_hidden(ufunc: np.ufunc, name: str, a: Any, index: Index, b: Sequence[ArrayLike]) -> None:
     """The same where nobody sees which elements are named: by sums, in which the order does not count."""
     if ufunc not in (np.add, np.subtract):
         raise UnsupportedError(
@@ -182,7 +198,7 @@ def _at_hidden(ufunc: np.ufunc, name: str, a: Any, index: Any, b: Any) -> None:
             "a rule; name each element once and write a[index] = ... instead."
         )
     places = tensor_of(np.arange(a.size).reshape(a.shape))[index]
-    new = np.ravel(np.broadcast_to(array(b[0]), places.shape))
+    new: AnyArray = np.ravel(np.broadcast_to(array(b[0]), places.shape))
     new = cast(-new if ufunc is np.subtract else new, a.dtype, name)
     sums = ops.index_add(ops.reshape(a, (-1,)), 0, ops.reshape(places, (-1,)), new)
     a[...] = ops.reshape(sums, a.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from pullback.core.array_type import REGISTERED, layout_of
 from pullback.core.errors import InplaceError, UnsupportedError
 from pullback.core.late import ready
 from pullback.core.modes import current
+from pullback.core.numpy_types import AnyArray, ArrayLike, Arrays, Axis, Casting, DTypeLike, Mask, Order
 from pullback.core.tensor import NestedTensor, Tensor, ndarray
 from pullback.dispatch.call_errors import explained_call
 from pullback.interop import ufunc_methods
@@ -21,11 +22,13 @@ from pullback.interop.numpy_errors import raise_as_numpy
 from pullback.interop.operands import (
     READY,
     array,
+    astype,
     cast,
     deliver,
     in_order,
     index_values,
     is_hidden,
+    moveaxis,
     needs_grad,
     operand,
     ops,
@@ -66,7 +69,7 @@ OF_ONE: dict[Any, Callable[..., Any]] = {}
 _known = UFUNCS.get
 
 
-def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, *others: Any, **kwargs: Any) -> Any:
+def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, *others: Any, **kwargs: Any) -> object:
     """The rule of a ufunc, called or reduced, on inputs of any kind."""
     try:
         if others and type(self) in (NestedArray, NestedScalar) and not current().level:  # it stands for an ndarray
@@ -110,7 +113,7 @@ def array_ufunc(self: Any, ufunc: np.ufunc, method: str, x: Any, *others: Any, *
         raise explained_call(name, function, inputs, kwargs, error)  # noqa: B904
 
 
-def of_small_numbers(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+def of_small_numbers(ufunc: np.ufunc, inputs: Sequence[Any]) -> Arrays | None:
     """The result of NumPy for truth values and small whole numbers, where they are hidden; None elsewhere.
 
     They have no derivative, and no operator has the dtypes that NumPy makes of them: int8, or half precision.
@@ -135,7 +138,7 @@ def _is_small(x: Any) -> bool:
     return x.dtype.kind in "biu" and x.dtype.itemsize <= 2
 
 
-def _on_inputs(self: Any, ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any) -> Any:
+def _on_inputs(self: Any, ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> object:
     rule = UFUNCS.get(ufunc) or find_ufunc(ufunc)
     if rule is not None and not kwargs and method == "__call__":
         if ufunc.nin == 1:
@@ -156,7 +159,7 @@ def _on_inputs(self: Any, ufunc: np.ufunc, method: str, inputs: Any, kwargs: Any
     return as_numpy_gives(result, inputs, kwargs) if type(self) in ARRAYS else result
 
 
-def _of_arrays(ufunc: np.ufunc, result: Any, inputs: Sequence[Any]) -> Any:
+def _of_arrays(ufunc: np.ufunc, result: Any, inputs: Sequence[Any]) -> object:
     """Return what a rule returned where an Array is among the inputs, as NumPy gives it."""
     kind = type(result)
     if (kind is Array or kind is Scalar) and result is not inputs[0]:
@@ -169,7 +172,7 @@ def _of_arrays(ufunc: np.ufunc, result: Any, inputs: Sequence[Any]) -> Any:
 Probe.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
 
 
-def _in_place_of(array: Any, result: Any) -> Any:
+def _in_place_of(array: np.ndarray[Any, Any], result: Any) -> Any:
     """The result of `array += t` if it must be a Tensor, and may stand for `array`; else None."""
     if not needs_grad(result) or result.shape != array.shape:
         return None
@@ -178,7 +181,7 @@ def _in_place_of(array: Any, result: Any) -> Any:
     return result.astype(array.dtype) if np.can_cast(result.dtype, array.dtype, "same_kind") else None
 
 
-def find_ufunc(ufunc: np.ufunc) -> Any:
+def find_ufunc(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """The rule of a ufunc that is not in the table yet, or None. Its name counts only in its own library."""
     load_adapters()
     found, name = UFUNCS.get(ufunc), ufunc.__name__
@@ -196,10 +199,10 @@ def find_ufunc(ufunc: np.ufunc) -> Any:
     return found
 
 
-def _of_degree(name: str, polynomial: Any) -> Callable[..., Any]:
+def _of_degree(name: str, polynomial: Callable[..., Any]) -> Callable[..., Any]:
     """The rule of a polynomial for the degrees where SciPy's function is one; of Bessel functions of whole orders."""
 
-    def rule(n: Any, x: Any) -> Any:
+    def rule(n: Any, x: ArrayLike) -> object:
         if needs_grad(n):
             raise UnsupportedError(f"scipy.special.{name} has no derivative in n, a whole number: detach() it.")
         degree = n.detach().numpy() if isinstance(n, Tensor) else n
@@ -212,14 +215,14 @@ def _of_degree(name: str, polynomial: Any) -> Callable[..., Any]:
     return rule
 
 
-def _foreign(inputs: Any, kwargs: Any) -> bool:
+def _foreign(inputs: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     """True if another library's array is among the arguments, whose own rules may know what to do."""
     outs = kwargs.get("out") or ()
     known = (Tensor, ndarray, np.generic)
     return any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, known) for x in (*inputs, *outs))
 
 
-def _call(ufunc: np.ufunc, *inputs: Any, **keywords: Any) -> Any:
+def _call(ufunc: np.ufunc, *inputs: object, **keywords: Any) -> Arrays:
     rule = find_ufunc(ufunc)
     if rule is None:
         raise unsupported(ufunc_name(ufunc))
@@ -231,20 +234,20 @@ METHODS: dict[str, Callable[..., Any]] = {"__call__": _call, **ufunc_methods.MET
 
 def call(
     ufunc: np.ufunc,
-    rule: Any,
-    inputs: Any,
+    rule: Callable[..., Any],
+    inputs: Iterable[Any],
     *,
     out: Any = None,
-    dtype: Any = None,
-    casting: Any = "same_kind",
-    where: Any = True,
-    order: str = "K",
+    dtype: DTypeLike = None,
+    casting: Casting = "same_kind",
+    where: Mask = True,
+    order: Order = "K",
     subok: bool = True,
-    axes: Any = None,
-    axis: Any = None,
+    axes: Sequence[Any] | None = None,
+    axis: Axis = None,
     keepdims: bool = False,
-    **others: Any,
-) -> Any:
+    **others: object,
+) -> Arrays:
     """A call with lists among the inputs or with keywords."""
     name = ufunc.__name__
     for argument in others:
@@ -277,11 +280,13 @@ def call(
         first, second = map(layout_of, outs)
         if first is not None and second is not None and np.shares_memory(first, second):
             raise InplaceError(f"np.{name}: both results would be written into the same memory; give each its own out.")
-    outs = tuple(deliver(name, in_order(r, order), o, casting) for r, o in zip(results, outs, strict=True))
-    return outs if isinstance(result, tuple) else outs[0]
+    delivered = tuple(deliver(name, in_order(r, order), o, casting) for r, o in zip(results, outs, strict=True))
+    return delivered if isinstance(result, tuple) else delivered[0]
 
 
-def chosen_places(rule: Any, inputs: Any, where: Any, outs: Any, name: str) -> Any:
+def chosen_places(
+    rule: Callable[..., Any], inputs: Sequence[Any], where: Mask, outs: Sequence[AnyArray | None], name: str
+) -> Arrays:
     """The rule run on the elements where the mask holds, and on no others, beside the elements of `outs`.
 
     NumPy leaves what is elsewhere as its memory was; without `out` it is 0 here.
@@ -297,12 +302,19 @@ def chosen_places(rule: Any, inputs: Any, where: Any, outs: Any, name: str) -> A
     made = []
     parts = tuple(map(array, parts)) if isinstance(parts, tuple) else array(parts)
     for part, out in zip(parts if isinstance(parts, tuple) else (parts,), outs, strict=True):
-        base = np.zeros(shape, part.dtype) if out is None else np.astype(out, np.result_type(part.dtype, out.dtype))
+        base = np.zeros(shape, part.dtype) if out is None else astype(out, np.result_type(part.dtype, out.dtype))
         made.append(ops.where(mask, part, base) if hidden else ops.setitem(base, mask, part))
     return tuple(made) if isinstance(parts, tuple) else made[0]
 
 
-def _along_axes(ufunc: np.ufunc, rule: Any, inputs: Any, axes: Any, axis: Any, keepdims: bool) -> Any:
+def _along_axes(
+    ufunc: np.ufunc,
+    rule: Callable[..., Any],
+    inputs: Sequence[AnyArray],
+    axes: Sequence[Any] | None,
+    axis: Axis,
+    keepdims: bool,
+) -> AnyArray:
     """A product of vectors or matrices whose core dimensions stand elsewhere than at the end."""
     cores = [len(core.split(",")) if core else 0 for core in re.findall(r"\(([^)]*)\)", str(ufunc.signature))]
     if axes is None:
@@ -311,14 +323,14 @@ def _along_axes(ufunc: np.ufunc, rule: Any, inputs: Any, axes: Any, axis: Any, k
         axes = [axis] * len(inputs)
     axes = [a if isinstance(a, tuple) else (a,) * bool(core) for a, core in zip(axes, cores, strict=False)]
     ends = [tuple(range(-core, 0)) for core in cores]
-    moved = [np.moveaxis(x, a, end) for x, a, end in zip(inputs, axes, ends, strict=False)]
+    moved = [moveaxis(x, a, end) for x, a, end in zip(inputs, axes, ends, strict=False)]
     result = rule(*moved)
     if len(axes) == len(cores):
-        return np.moveaxis(result, ends[-1], axes[-1])
+        return moveaxis(result, ends[-1], axes[-1])
     return _kept(ufunc, result, axes[0][0]) if keepdims else result
 
 
-def _kept(ufunc: np.ufunc, result: Any, axis: Any) -> Any:
+def _kept(ufunc: np.ufunc, result: AnyArray, axis: int) -> AnyArray:
     if not str(ufunc.signature).endswith("()"):
         raise TypeError(f"np.{ufunc.__name__}: keepdims is for functions that sum one dimension away.")
     return np.expand_dims(result, axis)

@@ -10,15 +10,21 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.lib.stride_tricks import sliding_window_view
 
 from pullback.core.array_type import check
-from pullback.core.numpy_types import AnyArray, ArrayLike, Axes
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, NoValue
 from pullback.core.tensor import Tensor
 from pullback.interop.adapters.indexing import take
-from pullback.interop.operands import along, array, axes_of, cast, frozen, is_hidden, only, ops, refuse, values
+from pullback.interop.operands import along, array, astype, axes_of, cast, frozen, is_hidden, only, ops, refuse, values
 from pullback.interop.registry import rule
 
 
 @rule("diff")
-def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(
+    a: Any,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | NoValue | None = None,
+    append: ArrayLike | NoValue | None = None,
+) -> Any:
     """np.diff."""
     if n == 0:
         return a  # as it is, without what stands before and after
@@ -37,7 +43,7 @@ def diff(a: Any, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any = 
     return a
 
 
-def _slab(e: AnyArray, a: Any, axis: Any) -> AnyArray:
+def _slab(e: AnyArray, a: AnyArray, axis: int) -> AnyArray:
     """A number before or after `a` along `axis`, as an array."""
     if e.ndim:
         return e
@@ -47,7 +53,7 @@ def _slab(e: AnyArray, a: Any, axis: Any) -> AnyArray:
 
 
 @rule("ediff1d")
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> AnyArray:
+def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> AnyArray:
     """np.ediff1d."""
     ary = array(ary)
     parts = [diff(np.ravel(ary))]
@@ -86,7 +92,7 @@ def gradient(f: Any, *varargs: Any, axis: Axes = None, edge_order: int = 1) -> A
 
 
 @rule("interp")
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> AnyArray:
+def interp(x: ArrayLike, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> AnyArray:
     """np.interp: differentiable in x, in the values fp and in the places xp."""
     x, xp, fp = array(x), array(xp), array(fp)
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.shape[0]:
@@ -134,7 +140,7 @@ def _no_zero(period: Any) -> None:
 
 
 @rule("convolve")
-def convolve(a: Any, v: Any, mode: str = "full") -> AnyArray:
+def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> AnyArray:
     """np.convolve."""
     a, v = array(a), array(v)
     if a.ndim == v.ndim == 1 and v.shape[0] > a.shape[0]:
@@ -148,7 +154,7 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid") -> AnyArray:
     return _slide("correlate", array(a), np.conj(array(v)), mode)
 
 
-def _slide(name: str, a: Any, v: AnyArray, mode: Any) -> AnyArray:
+def _slide(name: str, a: AnyArray, v: AnyArray, mode: str) -> AnyArray:
     """sum_j a[i + j] v[j], for every i at which they overlap (fully, or as `mode` says)."""
     modes = ("full", "same", "valid")
     if mode not in modes:
@@ -164,6 +170,7 @@ def _slide(name: str, a: Any, v: AnyArray, mode: Any) -> AnyArray:
     before = {"full": m - 1, "same": m // 2, "valid": 0}[mode]
     count = {"full": n + m - 1, "same": n, "valid": n - m + 1}[mode]
     after = count + m - 1 - n - before
+    result: AnyArray
     zeros = [np.zeros(k, a.dtype) for k in (before, after)]
     padded = np.concatenate([zeros[0], a, zeros[1]]) if before or after else a
     rows = ops.unfold(padded, 0, m, 1) if isinstance(a, Tensor) else sliding_window_view(padded, m)
@@ -176,14 +183,15 @@ def _slide(name: str, a: Any, v: AnyArray, mode: Any) -> AnyArray:
     return ops.flip(result, (0,)) if swapped else result
 
 
-def _in_part(rows: Any, v: Any, first: int, count: int) -> Any:
+def _in_part(rows: AnyArray, v: AnyArray, first: int, count: int) -> AnyArray:
     """The sums of those products that are there: zeros around an array are none, also beside a NaN or an infinity."""
     places = np.add.outer(np.arange(rows.shape[0]), np.arange(v.shape[0])) - first
-    return np.einsum("ij,ij->i", rows, np.where((places >= 0) & (places < count), v, np.zeros((), v.dtype)))
+    sums: AnyArray = np.einsum("ij,ij->i", rows, np.where((places >= 0) & (places < count), v, np.zeros((), v.dtype)))
+    return sums
 
 
 @rule("vander")
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
+def vander(x: ArrayLike, N: Any = None, increasing: bool = False) -> Any:
     """np.vander."""
     x = array(x)
     if x.ndim != 1:
@@ -192,7 +200,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
 
 
 @rule("apply_along_axis")
-def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> AnyArray:
+def apply_along_axis(func1d: Any, axis: Axes, arr: ArrayLike, *args: object, **kwargs: object) -> AnyArray:
     """np.apply_along_axis: `func1d` on every slice along the axis, joined again."""
     arr = array(arr)
     (axis,) = axes_of(axis, arr.ndim)
@@ -222,7 +230,7 @@ def apply_over_axes(func: Any, a: ArrayLike, axes: Axes) -> AnyArray:
 
 
 @rule("unwrap")
-def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.pi) -> AnyArray:
+def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, *, period: Any = 2 * np.pi) -> AnyArray:
     """np.unwrap; differentiable in the period, by whose multiples it shifts."""
     p = array(p)
     steps = np.diff(p, axis=axis)
@@ -233,7 +241,5 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * np.
     if not left:  # steps of half a period go up as they were
         inside = np.where((inside == -high) & (steps > 0), high, inside)
     shift = np.where(np.abs(steps) < discont, 0, inside - steps)
-    first = np.astype(p[along(p.ndim, axis, slice(1))], dtype)
-    return np.concatenate(
-        [first, np.astype(p[along(p.ndim, axis, slice(1, None))] + np.cumsum(shift, axis), dtype)], axis
-    )
+    first = astype(p[along(p.ndim, axis, slice(1))], dtype)
+    return np.concatenate([first, astype(p[along(p.ndim, axis, slice(1, None))] + np.cumsum(shift, axis), dtype)], axis)

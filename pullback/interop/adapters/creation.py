@@ -8,9 +8,20 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_type import check
-from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike, ShapeLike
+from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike, Order, ShapeLike
 from pullback.core.tensor import Tensor, note_copied
-from pullback.interop.operands import array, cast, in_order, in_order_of, only, operand, ops, tensor_of
+from pullback.interop.operands import (
+    array,
+    astype,
+    cast,
+    in_order,
+    in_order_of,
+    moveaxis,
+    only,
+    operand,
+    ops,
+    tensor_of,
+)
 from pullback.interop.registry import numpy_object, rule
 
 
@@ -20,11 +31,11 @@ def _like(name: str) -> Callable[..., Any]:
     def like(
         prototype: Any,
         dtype: DTypeLike = None,
-        order: str = "K",
+        order: Order = "K",
         subok: bool = True,
         shape: ShapeLike | None = None,
         *,
-        device: Any = None,
+        device: str | None = None,
     ) -> AnyArray:
         only(name, "order", order, (None, "K", "C", "A", "F"))
         only(name, "device", device, (None, "cpu"))
@@ -48,14 +59,14 @@ rule("empty_like")(_like("empty_like"))
 
 @rule("full_like")
 def full_like(
-    a: Any,
-    fill_value: Any,
-    dtype: Any = None,
-    order: str = "K",
+    a: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike = None,
+    order: Order = "K",
     subok: bool = True,
     shape: ShapeLike | None = None,
     *,
-    device: Any = None,
+    device: str | None = None,
 ) -> AnyArray:
     """np.full_like; differentiable in the value that fills."""
     only("full_like", "order", order, (None, "K", "C", "A", "F"))
@@ -66,32 +77,32 @@ def full_like(
 
 
 @rule("copy")
-def copy(a: ArrayLike, order: str = "K", subok: bool = False) -> Any:
+def copy(a: ArrayLike, order: Order = "K", subok: bool = False) -> Any:
     """np.copy: recorded, as clone() is."""
     only("copy", "order", order, (None, "K", "C", "A", "F"))
-    a = array(a)
-    return note_copied(in_order(ops.clone(a), order if order == "F" else None))
+    made: Any = in_order(ops.clone(array(a)), order if order == "F" else None)
+    return note_copied(made)
 
 
 @rule("linspace")
 def linspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
     dtype: DTypeLike = None,
-    axis: Any = 0,
+    axis: int = 0,
     *,
-    device: Any = None,
+    device: str | None = None,
 ) -> Any:
     """np.linspace; differentiable in both ends."""
     only("linspace", "device", device, (None, "cpu"))
     if num < 0:
         raise ValueError(f"np.linspace: the number of samples must be at least 0, got {num}.")
-    ends = [operand(x) for x in (start, stop)]
+    ends: list[Any] = [operand(x) for x in (start, stop)]
     inside = np.result_type(*(x if type(x) in (bool, int, float, complex) else x.dtype for x in ends), 1.0)
-    start, stop = np.broadcast_arrays(*(np.astype(array(x), inside) for x in ends))
+    start, stop = np.broadcast_arrays(*(astype(array(x), inside) for x in ends))
     count = num - 1 if endpoint else num
     step = (stop - start) / count if count > 0 else (stop - start) * np.nan
     places = np.reshape(np.arange(num, dtype=start.real.dtype), (num,) + (1,) * start.ndim)
@@ -100,19 +111,19 @@ def linspace(
         result = np.concatenate([result[:-1], stop[None]])
     if dtype is not None and np.dtype(dtype).kind in "iu":
         result = np.floor(result)
-    result = cast(np.moveaxis(result, 0, axis) if axis else result, dtype, "linspace", "unsafe")
+    result = cast(moveaxis(result, 0, axis) if axis else result, dtype, "linspace", "unsafe")
     return (result, step) if retstep else result
 
 
 @rule("logspace")
 def logspace(
-    start: Any,
-    stop: Any,
+    start: ArrayLike,
+    stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
     base: Any = 10.0,
     dtype: DTypeLike = None,
-    axis: Any = 0,
+    axis: int = 0,
 ) -> AnyArray:
     """np.logspace; differentiable in both ends and in the base."""
     if np.ndim(base):  # broadcast with the ends, beside which the samples get their axis
@@ -126,24 +137,24 @@ def logspace(
 
 @rule("geomspace")
 def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: DTypeLike = None, axis: int = 0
+    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: DTypeLike = None, axis: int = 0
 ) -> AnyArray:
     """np.geomspace; differentiable in both ends."""
     start, stop = array(start), array(stop)
     check(_no_zero, start)
     check(_no_zero, stop)
     inside = np.result_type(start, stop, float(num), np.zeros((), dtype))
-    start, stop = np.broadcast_arrays(np.astype(start, inside), np.astype(stop, inside))
+    start, stop = np.broadcast_arrays(astype(start, inside), astype(stop, inside))
     turn = np.sign(start)
     result = logspace(np.log10(start / turn), np.log10(stop / turn), num, endpoint) * turn
     if num > 0:
         last = [stop[None]] if num > 1 and endpoint else []
         result = np.concatenate([start[None], result[1 : num - len(last)], *last])
-    result = np.moveaxis(result, 0, axis) if axis else result
+    result = moveaxis(result, 0, axis) if axis else result
     return cast(result, inside if dtype is None else dtype, "geomspace", "unsafe")
 
 
-def _no_zero(end: Any) -> None:
+def _no_zero(end: AnyArray) -> None:
     if np.any(end == 0):
         raise ValueError("np.geomspace: a geometric sequence cannot include zero.")
 
@@ -153,18 +164,19 @@ def _no_zero(end: Any) -> None:
 
 @rule("array")
 def array_(
-    object: Any, dtype: DTypeLike = None, *, copy: bool = True, order: str = "K", subok: bool = False, ndmin: int = 0
+    object: Any, dtype: DTypeLike = None, *, copy: bool = True, order: Order = "K", subok: bool = False, ndmin: int = 0
 ) -> Any:
     """np.array(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
     only("array", "order", order, (None, "K", "C", "A", "F"))
     given: Any = cast(array(object), dtype, "array", "unsafe")
     made: Any = np.reshape(given, (*(1,) * (ndmin - given.ndim), *given.shape))
-    return note_copied(in_order(ops.clone(made) if isinstance(made, Tensor) else tensor_of(made), order))
+    copied: Any = in_order(ops.clone(made) if isinstance(made, Tensor) else tensor_of(made), order)
+    return note_copied(copied)
 
 
 @rule("asarray", "asanyarray")
 def asarray(
-    a: ArrayLike, dtype: DTypeLike = None, order: str | None = None, *, device: Any = None, copy: Any = None
+    a: ArrayLike, dtype: DTypeLike = None, order: Order = None, *, device: str | None = None, copy: bool | None = None
 ) -> AnyArray:
     """np.asarray(nested lists of Tensors and numbers, like=tensor): one Tensor, recorded."""
     only("asarray", "order", order, (None, "K", "C", "A", "F"))
@@ -177,7 +189,7 @@ def _plain(name: str) -> Callable[..., Any]:
     """A function that makes an ndarray of numbers, asked for a Tensor by like=."""
     function = numpy_object(name)
 
-    def make(*args: Any, **kwargs: Any) -> AnyArray:
+    def make(*args: object, **kwargs: object) -> AnyArray:
         return tensor_of(function(*args, **kwargs))
 
     return make

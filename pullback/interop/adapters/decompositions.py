@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pullback.core.array_type import array_type, check, innermost
 from pullback.core.errors import LinAlgError, UnsupportedError
-from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Out
+from pullback.core.numpy_types import AnyArray, ArrayLike, Arrays, Axes, NoValue, Out
 from pullback.interop.operands import array, deliver, floating, frozen, is_hidden, needs_grad, only, ops
 from pullback.interop.registry import rule
 
 _NOT_GIVEN = np._NoValue
 _ONE = np.eye(1)
 # NumPy's tuples with names, which have no public home.
+EighResult: Callable[..., tuple[AnyArray, AnyArray]]
+EigResult: Callable[..., tuple[AnyArray, AnyArray]]
+QRResult: Callable[..., tuple[AnyArray, AnyArray]]
+SlogdetResult: Callable[..., tuple[AnyArray, AnyArray]]
+SVDResult: Callable[..., tuple[AnyArray, AnyArray, AnyArray]]
 EighResult, EigResult, QRResult, SlogdetResult, SVDResult = (
     type(getattr(np.linalg, name)(_ONE)) for name in ("eigh", "eig", "qr", "slogdet", "svd")
 )
 
 
-def matrix(x: Any) -> AnyArray:
+def matrix(x: ArrayLike) -> AnyArray:
     """`x` as a Tensor or ndarray of floating-point numbers."""
     return floating(array(x))
 
 
-def mirrored(x: Any, lower: bool = True) -> AnyArray:
+def mirrored(x: ArrayLike, lower: bool = True) -> AnyArray:
     """The Hermitian matrices of which LAPACK reads one triangle: no element of the other moves the result.
 
     Our operators, as PyTorch's, take the derivative among Hermitian matrices instead: half of it for each triangle.
@@ -35,7 +41,7 @@ def mirrored(x: Any, lower: bool = True) -> AnyArray:
 
 
 @rule("linalg.inv")
-def inv(a: ArrayLike) -> Any:
+def inv(a: ArrayLike) -> AnyArray:
     """np.linalg.inv."""
     return ops.linalg_inv(matrix(a))
 
@@ -48,7 +54,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> AnyArray:
 
 
 @rule("linalg.tensorsolve")
-def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Any = None) -> AnyArray:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> AnyArray:
     """np.linalg.tensorsolve."""
     return ops.linalg_tensorsolve(matrix(a), matrix(b), None if axes is None else list(axes))
 
@@ -60,7 +66,13 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> AnyArray:
 
 
 @rule("linalg.pinv")
-def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NOT_GIVEN) -> AnyArray:
+def pinv(
+    a: ArrayLike,
+    rcond: float | AnyArray | NoValue | None = None,
+    hermitian: bool = False,
+    *,
+    rtol: float | AnyArray | NoValue | None = _NOT_GIVEN,
+) -> AnyArray:
     """np.linalg.pinv, whose cutoff is 1e-15 unless rtol=None asks for the one of the dtype."""
     if rcond is None:
         rcond = 1e-15 if rtol is _NOT_GIVEN else rtol
@@ -71,14 +83,14 @@ def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Any 
     return ops.linalg_pinv(a, hermitian=hermitian, rtol=rtol)
 
 
-def _refuse_truncation(name: str, a: AnyArray, rcond: Any) -> None:
+def _refuse_truncation(name: str, a: AnyArray, rcond: float | AnyArray | None) -> None:
     """Refuse a cutoff that drops singular values other than zeros: the derivative is that of the whole matrix."""
     if rcond is None or not needs_grad(a) or not a.size:
         return
     check(functools.partial(_examine_cutoff, name, rcond), a)
 
 
-def _examine_cutoff(name: str, rcond: Any, a: AnyArray) -> None:
+def _examine_cutoff(name: str, rcond: float | AnyArray | None, a: AnyArray) -> None:
     s = np.linalg.svd(a, compute_uv=False)
     largest = s[..., :1]
     zero = max(a.shape[-2:]) * np.finfo(s.dtype).eps * largest
@@ -90,7 +102,7 @@ def _examine_cutoff(name: str, rcond: Any, a: AnyArray) -> None:
 
 
 @rule("linalg.lstsq")
-def lstsq(a: ArrayLike, b: Any, rcond: Any = None) -> tuple[Any, ...]:
+def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Any, ...]:
     """np.linalg.lstsq: solution, residuals, rank, singular values."""
     a, b = matrix(a), matrix(b)
     if rcond is not None and rcond >= 1:
@@ -109,7 +121,7 @@ def cholesky(a: ArrayLike, /, *, upper: bool = False) -> AnyArray:
 
 
 @rule("linalg.qr")
-def qr(a: ArrayLike, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Arrays:
     """np.linalg.qr."""
     a = matrix(a)
     if mode == "raw":
@@ -122,7 +134,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
 
 @rule("linalg.svd")
-def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> AnyArray:
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Arrays:
     """np.linalg.svd."""
     a = matrix(a)
     if hermitian:
@@ -130,12 +142,14 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
     return SVDResult(*ops.linalg_svd(a, full_matrices)) if compute_uv else ops.linalg_svdvals(a)
 
 
-def _svd_of_hermitian(a: AnyArray, compute_uv: bool) -> AnyArray:
+def _svd_of_hermitian(a: AnyArray, compute_uv: bool) -> Arrays:
     """The eigenvalues' sizes, the largest first; their signs go to the right vectors."""
     if not compute_uv:
         return ops.flip(np.sort(np.abs(eigvalsh(a))), (-1,))
     values, vectors = eigh(a)
-    order = np.flip(np.argsort(np.abs(values.detach() if is_hidden(values) else frozen(values, "linalg.svd"))), -1)
+    known: Any = values
+    known = known.detach() if is_hidden(values) else frozen(values, "linalg.svd")
+    order = np.flip(np.argsort(np.abs(known)), -1)
     values = np.take_along_axis(values, order, -1)
     vectors = np.take_along_axis(vectors, order[..., None, :], -1)
     right = np.conjugate(np.matrix_transpose(vectors * np.sign(values)[..., None, :]))
@@ -149,7 +163,7 @@ def svdvals(x: ArrayLike, /) -> AnyArray:
 
 
 @rule("linalg.eigh")
-def eigh(a: ArrayLike, UPLO: str = "L") -> AnyArray:
+def eigh(a: ArrayLike, UPLO: str = "L") -> tuple[AnyArray, AnyArray]:
     """np.linalg.eigh."""
     return EighResult(*ops.linalg_eigh(mirrored(a, UPLO in ("L", "l")), UPLO))
 
@@ -161,7 +175,7 @@ def eigvalsh(a: ArrayLike, UPLO: str = "L") -> AnyArray:
 
 
 @rule("linalg.eig")
-def eig(a: ArrayLike) -> AnyArray:
+def eig(a: ArrayLike) -> tuple[AnyArray, AnyArray]:
     """np.linalg.eig: real where the eigenvalues of a real matrix all are."""
     a = matrix(a)
     values, vectors = ops.linalg_eig(a)
@@ -192,13 +206,13 @@ def det(a: ArrayLike) -> AnyArray:
 
 
 @rule("linalg.slogdet")
-def slogdet(a: ArrayLike) -> AnyArray:
+def slogdet(a: ArrayLike) -> tuple[AnyArray, AnyArray]:
     """np.linalg.slogdet."""
     return SlogdetResult(*ops.linalg_slogdet(matrix(a)))
 
 
 @rule("linalg.matrix_power")
-def matrix_power(a: ArrayLike, n: int) -> Any:
+def matrix_power(a: ArrayLike, n: int) -> ArrayLike:
     """np.linalg.matrix_power; of integers too, unless n is negative."""
     only("linalg.matrix_power", "n", isinstance(n, (int, np.integer)), (True,), "it must be an integer")
     if n == 1:
@@ -217,22 +231,23 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         return ops.linalg_matrix_rank(matrix(A), hermitian=hermitian, **cutoffs)
     A = frozen(A, "linalg.matrix_rank")
     _examine_finite(A)
-    return np.linalg.matrix_rank(A, tol, hermitian, rtol=rtol)
+    rank: AnyArray = np.linalg.matrix_rank(A, tol, hermitian, rtol=rtol)
+    return rank
 
 
-def _examine_finite(A: Any) -> None:
+def _examine_finite(A: AnyArray) -> None:
     if not np.isfinite(A).all():  # LAPACK may never come back from it
         raise LinAlgError("np.linalg.matrix_rank: a matrix with inf or nan in it has no rank; np.isfinite shows where.")
 
 
 @rule("linalg.cond")
-def cond(x: ArrayLike, p: ArrayLike | None = None) -> AnyArray:
+def cond(x: ArrayLike, p: str | float | None = None) -> AnyArray:
     """np.linalg.cond."""
     return ops.linalg_cond(matrix(x), p)
 
 
 @rule("linalg.norm")
-def norm(x: ArrayLike, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> AnyArray:
+def norm(x: ArrayLike, ord: str | float | None = None, axis: Axes = None, keepdims: bool = False) -> AnyArray:
     """np.linalg.norm."""
     return ops.linalg_norm(matrix(x), ord, _dims(axis), keepdims)
 
@@ -250,11 +265,11 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | float = "
 
 
 @rule("linalg.multi_dot")
-def multi_dot(arrays: Any, *, out: Out = None) -> AnyArray:
+def multi_dot(arrays: Sequence[ArrayLike], *, out: Out = None) -> AnyArray:
     """np.linalg.multi_dot."""
     result = ops.linalg_multi_dot([array(x) for x in arrays])
     return deliver("linalg.multi_dot", result, out)
 
 
-def _dims(axis: Axes) -> Any:
+def _dims(axis: Axes) -> Axes:
     return list(axis) if isinstance(axis, (list, tuple)) else axis

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import UnsupportedError
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import array, floating, frozen, is_hidden, needs_grad, ops, refuse, tensor_of
 from pullback.interop.registry import rule
 
 
 @rule("histogram")
-def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Any, ...]:
+def histogram(
+    a: ArrayLike, bins: Any = 10, range: Any = None, density: bool | None = None, weights: ArrayLike | None = None
+) -> tuple[Any, ...]:
     """np.histogram; differentiable in the weights, and in the extremes of `a` where the edges span these."""
     if is_hidden(a, bins, weights) and not isinstance(bins, str):
         return _of_hidden(a, bins, range, density, weights)
@@ -29,7 +31,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     return _counted([plain], [edges], [moving], density, weights), _as_tensor(moving)
 
 
-def _of_hidden(a: Any, bins: Any, range: Any, density: Any, weights: Any) -> tuple[Any, ...]:
+def _of_hidden(a: ArrayLike, bins: Any, range: Any, density: bool | None, weights: ArrayLike | None) -> tuple[Any, ...]:
     """The same in operators, where the numbers of many samples are not seen."""
     a = floating(ops.reshape(array(a), (-1,)))
     given = array(bins) if np.ndim(bins) else None
@@ -41,7 +43,7 @@ def _of_hidden(a: Any, bins: Any, range: Any, density: Any, weights: Any) -> tup
 
 
 @rule("histogram_bin_edges")
-def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None) -> Any:
+def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None) -> AnyArray:
     """np.histogram_bin_edges."""
     plain = frozen(a, "histogram_bin_edges")
     known = None if weights is None else frozen(weights, "histogram_bin_edges")
@@ -51,12 +53,12 @@ def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights
 
 @rule("histogram2d")
 def histogram2d(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     bins: Any = 10,
     range: Any = None,
-    density: Any = None,
-    weights: Any = None,
+    density: bool | None = None,
+    weights: ArrayLike | None = None,
 ) -> tuple[Any, ...]:
     """np.histogram2d; see `histogram`."""
     if not isinstance(bins, (int, np.integer)) and len(bins) not in (1, 2):  # as NumPy: one vector of edges for both
@@ -67,7 +69,7 @@ def histogram2d(
 
 @rule("histogramdd")
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: ArrayLike | None = None
 ) -> tuple[Any, ...]:
     """np.histogramdd; see `histogram`."""
     if isinstance(sample, Tensor) and sample.ndim != 2:
@@ -85,7 +87,9 @@ def histogramdd(
     return _counted(plain, edges, moving, density, weights, float), tuple(map(_as_tensor, moving))
 
 
-def _counted(columns: Any, edges: Any, moving: Any, density: Any, weights: Any, dtype: Any = int) -> AnyArray:
+def _counted(
+    columns: Any, edges: Any, moving: Any, density: bool | None, weights: AnyArray | None, dtype: DTypeLike = int
+) -> AnyArray:
     """The counts in each box, or the sums of weights there."""
     shape = tuple(len(e) - 1 for e in edges)
     inside, box = np.ones(len(columns[0]), bool), np.zeros(len(columns[0]), int)
@@ -93,6 +97,7 @@ def _counted(columns: Any, edges: Any, moving: Any, density: Any, weights: Any, 
         inside &= (column >= edge[0]) & (column <= edge[-1])
         last = len(edge) - 2
         box = box * (last + 1) + np.clip(np.searchsorted(edge, column, "right") - 1, 0, last)
+    counts: AnyArray
     if weights is None:
         counts = np.bincount(box[inside], minlength=math.prod(shape)).astype(dtype)
     else:
@@ -108,7 +113,7 @@ def _counted(columns: Any, edges: Any, moving: Any, density: Any, weights: Any, 
     return _as_tensor(counts)
 
 
-def spanning(edges: Any, a: AnyArray) -> AnyArray:
+def spanning(edges: np.ndarray[Any, Any], a: AnyArray) -> AnyArray:
     """Edges that divide the range of `a`, which move with its extremes: the same numbers, with their derivative.
 
     As in `ops.composite.reductions.histograms`: the outermost edges are the constants that stand against the extremes.
@@ -118,10 +123,11 @@ def spanning(edges: Any, a: AnyArray) -> AnyArray:
     part = np.linspace(0, 1, len(edges), dtype=edges.dtype)
     low, high = ops.amin(a), ops.amax(a)
     half = ops.to(low == high, a.dtype) * 0.5
-    return edges + ((low - half - edges[0]) * (1 - part) + (high + half - edges[-1]) * part)
+    moving: AnyArray = edges + ((low - half - edges[0]) * (1 - part) + (high + half - edges[-1]) * part)
+    return moving
 
 
-def _weights(weights: Any, shape: Any) -> Any:
+def _weights(weights: ArrayLike | None, shape: tuple[int, ...]) -> AnyArray | None:
     if weights is None:
         return None
     weights = array(weights)
@@ -140,7 +146,7 @@ def _plain_bins(name: str, bins: Any) -> Any:
     return _plain(bins)
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: ArrayLike) -> Any:
     if isinstance(x, (list, tuple)):
         return type(x)(map(_plain, x))
     return frozen(x, "histogram") if isinstance(x, Tensor) else x

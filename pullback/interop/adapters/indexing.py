@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pullback.arrays.numpy.overlap import refuse_overlap
-from pullback.core.array_face import ARRAYS
+from pullback.core.array_face import ARRAYS, Array
 from pullback.core.array_type import check, layout_of
 from pullback.core.errors import with_article
-from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Numeric, Out
+from pullback.core.numpy_types import (
+    AnyArray,
+    ArrayLike,
+    Arrays,
+    Axes,
+    Axis,
+    Casting,
+    Integers,
+    Mask,
+    Mode,
+    Numeric,
+    Out,
+)
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import would_store
 from pullback.interop.operands import (
     along,
     array,
+    astype,
     axes_of,
     cast,
     deliver,
@@ -38,7 +51,7 @@ from pullback.interop.registry import numpy_object, rule
 
 
 @rule("where")
-def where(condition: Any, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Any:
+def where(condition: Any, x: ArrayLike | None = None, y: ArrayLike | None = None, /) -> Arrays:
     """np.where; with the condition alone, the indices where it holds."""
     if x is None and y is None:
         return nonzero(condition)
@@ -51,7 +64,7 @@ def where(condition: Any, x: ArrayLike | None = None, y: ArrayLike | None = None
 
 
 @rule("nonzero")
-def nonzero(a: ArrayLike) -> Any:
+def nonzero(a: ArrayLike) -> tuple[AnyArray, ...]:
     """np.nonzero."""
     return tuple(ops.nonzero(array(a), as_tuple=True))
 
@@ -69,7 +82,7 @@ def argwhere(a: ArrayLike) -> AnyArray:
 
 
 @rule("take")
-def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+def take(a: ArrayLike, indices: Integers, axis: Axes = None, out: Out = None, mode: str = "raise") -> AnyArray:
     """np.take."""
     only("take", "mode", mode, ("raise", "wrap", "clip"))
     a, index = array(a), index_values(indices, "take")
@@ -89,7 +102,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
 
 
 @rule("take_along_axis")
-def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+def take_along_axis(arr: ArrayLike, indices: Integers, axis: Axis = -1) -> AnyArray:
     """np.take_along_axis."""
     arr, indices = array(arr), index_values(indices, "take_along_axis")
     arr = tensor_of(arr) if is_hidden(indices) and not isinstance(arr, Tensor) else arr
@@ -103,7 +116,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
 
 
 @rule("compress")
-def compress(condition: Any, a: ArrayLike, axis: Axes = None, out: Out = None) -> AnyArray:
+def compress(condition: Mask, a: ArrayLike, axis: Axes = None, out: Out = None) -> AnyArray:
     """np.compress."""
     mask = values(condition, "compress")
     if mask.ndim != 1:
@@ -117,13 +130,13 @@ def _described(given: Any) -> str:
 
 
 @rule("extract")
-def extract(condition: Any, arr: ArrayLike) -> AnyArray:
+def extract(condition: Mask, arr: ArrayLike) -> AnyArray:
     """np.extract."""
     return take(arr, np.flatnonzero(values(condition, "extract")))
 
 
 @rule("delete")
-def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+def delete(arr: ArrayLike, obj: Any, axis: Axes = None) -> AnyArray:
     """np.delete."""
     arr = array(arr)
     if axis is None:
@@ -137,7 +150,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 
 @rule("bincount")
-def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> AnyArray:
+def bincount(x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int = 0) -> AnyArray:
     """np.bincount; differentiable in the weights, which it sums in double precision."""
     if weights is not None:
         weights = array(weights)
@@ -153,7 +166,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> AnyArray:
 
 
 @rule("choose")
-def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> AnyArray:
+def choose(a: ArrayLike, choices: Sequence[ArrayLike], out: Out = None, mode: str = "raise") -> AnyArray:
     """np.choose: at each place, the element of choices[a]."""
     only("choose", "mode", mode, ("raise", "wrap", "clip"))
     choices = _in_common(choices)
@@ -161,18 +174,18 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> AnyArr
     if mode != "raise":
         a = a % len(choices) if mode == "wrap" else np.clip(a, 0, len(choices) - 1)
     check(functools.partial(_within, len(choices)), a)
-    result = np.copy(choices[0])
+    result: AnyArray = np.copy(choices[0])
     for i, choice in enumerate(choices[1:], start=1):
         result = ops.where(a == i, choice, result)
     shape = np.broadcast_shapes(a.shape, result.shape)
     return deliver("choose", result if result.shape == shape else np.copy(ops.broadcast_to(result, shape)), out)
 
 
-def _in_common(choices: Any) -> list[Any]:
+def _in_common(choices: Sequence[ArrayLike]) -> list[AnyArray]:
     """The choices as arrays of the dtype that all have in common, for which Python's numbers do not count."""
     choices = [c if type(c) in (int, float, complex) else array(c) for c in choices]
     dtype = np.result_type(*(getattr(c, "dtype", c) for c in choices))
-    return [np.astype(array(c), dtype, copy=False) for c in choices]
+    return [astype(array(c), dtype, copy=False) for c in choices]
 
 
 def _within(count: int, a: AnyArray) -> None:
@@ -181,7 +194,7 @@ def _within(count: int, a: AnyArray) -> None:
 
 
 @rule("select")
-def select(condlist: Any, choicelist: Any, default: Numeric = 0) -> AnyArray:
+def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: Numeric = 0) -> AnyArray:
     """np.select: the first choice whose condition holds."""
     if len(condlist) != len(choicelist):
         raise ValueError(f"np.select: give one choice for each of {len(condlist)} conditions, got {len(choicelist)}.")
@@ -192,7 +205,7 @@ def select(condlist: Any, choicelist: Any, default: Numeric = 0) -> AnyArray:
 
 
 @rule("piecewise")
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> AnyArray:
+def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: object, **kw: object) -> AnyArray:
     """np.piecewise: each function is called on the elements where its condition holds, and on no others."""
     x = array(x)
     single = not isinstance(condlist, (list, tuple)) or (bool(condlist) and np.ndim(condlist[0]) == 0 and x.ndim > 0)
@@ -211,9 +224,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 
 
 @rule("diagonal")
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> AnyArray:
     """np.diagonal."""
-    if type(a) in ARRAYS:
+    if isinstance(a, Array):
         return a.diagonal(offset, axis1, axis2)
     return ops.diagonal(array(a), offset, axis1, axis2)
 
@@ -225,7 +238,7 @@ def matrix_diagonal(x: ArrayLike, /, *, offset: int = 0) -> AnyArray:
 
 
 @rule("diag")
-def diag(v: Any, k: int = 0) -> Any:
+def diag(v: ArrayLike, k: int = 0) -> AnyArray:
     """np.diag."""
     v = array(v)
     return v.diagonal(k) if type(v) in ARRAYS and v.ndim == 2 else ops.diag(v, k)
@@ -249,7 +262,7 @@ def triu(m: ArrayLike, k: int = 0) -> AnyArray:
     return _triangle(ops.triu, m, k)
 
 
-def _triangle(operator: Any, m: Any, k: Any) -> AnyArray:
+def _triangle(operator: Callable[..., AnyArray], m: ArrayLike, k: int) -> AnyArray:
     m = array(m)
     if m.ndim == 1:  # as many rows of it, in NumPy
         m = ops.broadcast_to(m, (m.shape[0], m.shape[0]))
@@ -257,7 +270,7 @@ def _triangle(operator: Any, m: Any, k: Any) -> AnyArray:
 
 
 @rule("ix_")
-def ix_(*args: Any) -> Any:
+def ix_(*args: ArrayLike) -> tuple[AnyArray, ...]:
     """np.ix_."""
     return np.ix_(*(values(x, "ix_") for x in args))
 
@@ -266,7 +279,7 @@ def ix_(*args: Any) -> Any:
 
 
 @rule("insert")
-def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+def insert(arr: ArrayLike, obj: slice | Integers, values: ArrayLike, axis: Axes = None) -> AnyArray:
     """np.insert; differentiable in the values too."""
     arr = array(arr)
     if axis is None:
@@ -274,7 +287,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     (axis,) = axes_of(axis, arr.ndim)
     n = arr.shape[axis]
     where = obj if isinstance(obj, slice) else plain_values(obj, "insert")
-    new = np.astype(array(values), arr.dtype)
+    new = astype(array(values), arr.dtype)
     if not isinstance(where, slice) and where.ndim == 0:
         new = np.moveaxis(np.reshape(new, (*(1,) * (arr.ndim - new.ndim), *new.shape)), 0, axis)
         count = new.shape[axis]
@@ -293,7 +306,7 @@ def _filling(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def enter(write: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(write)
-        def fill(target: Any, *args: Any, **kwargs: Any) -> None:
+        def fill(target: Any, *args: object, **kwargs: object) -> None:
             if isinstance(target, Tensor):
                 write(target, *args, **kwargs)
                 return
@@ -313,7 +326,7 @@ def _filling(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 @_filling("copyto")
-def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: ArrayLike = True) -> None:
+def copyto(dst: Array, src: Any, casting: Casting = "same_kind", where: Mask = True) -> None:
     """np.copyto."""
     src = operand(src)
     if not np.can_cast(
@@ -324,7 +337,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: ArrayLike = Tr
 
 
 @_filling("put")
-def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
+def put(a: Array, ind: Integers, v: ArrayLike, mode: Mode = "raise") -> None:
     """np.put."""
     only("put", "mode", mode, ("raise", "wrap", "clip"))
     places, v = np.ravel(plain_values(ind, "put")), np.ravel(array(v))
@@ -340,7 +353,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
             raise IndexError(f"np.put: index {places[wrong]} is out of bounds for an array of {a.size} elements.")
 
 
-def _written_where_it_is(a: Any, v: AnyArray) -> bool:
+def _written_where_it_is(a: Array, v: AnyArray) -> bool:
     """True if np.put writes into the memory of `a` itself, and not into a copy, which an error leaves unused."""
     memory, other = layout_of(a), layout_of(v)
     if memory is None or not memory.flags.c_contiguous:
@@ -348,7 +361,7 @@ def _written_where_it_is(a: Any, v: AnyArray) -> bool:
     return other is None or not np.shares_memory(memory, other)
 
 
-def write_flat(a: Any, places: Any, v: AnyArray, kept: Any) -> None:
+def write_flat(a: Array, places: np.ndarray[Any, Any], v: AnyArray, kept: np.ndarray[Any, Any]) -> None:
     """a.flat[places] = v[kept], where the last of several values for one place is the one that stays."""
     first = np.unique(places[::-1], return_index=True)[1]
     last = len(places) - 1 - first
@@ -356,7 +369,7 @@ def write_flat(a: Any, places: Any, v: AnyArray, kept: Any) -> None:
 
 
 @_filling("place")
-def place(arr: Any, mask: Any, vals: Any) -> None:
+def place(arr: Array, mask: ArrayLike, vals: ArrayLike) -> None:
     """np.place: one value after the other where the mask holds."""
     places, vals = np.flatnonzero(plain_values(mask, "place")), np.ravel(array(vals))
     if places.size and not vals.size:
@@ -371,7 +384,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 
 @_filling("putmask")
-def putmask(a: Any, /, mask: Any, values: Any) -> None:
+def putmask(a: Array, /, mask: Mask, values: ArrayLike) -> None:
     """np.putmask: at each place where the mask holds, the value of the same place."""
     mask, new = index_values(mask, "putmask"), np.ravel(array(values))
     if mask.size != a.size:
@@ -389,7 +402,7 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
 
 
 @_filling("fill_diagonal")
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+def fill_diagonal(a: Array, val: ArrayLike, wrap: bool = False) -> None:
     """np.fill_diagonal."""
     probe = np.zeros(a.shape, bool)
     np.fill_diagonal(probe, True, wrap)
@@ -398,7 +411,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 
 @_filling("put_along_axis")
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+def put_along_axis(arr: Array, indices: Any, values: ArrayLike, axis: Axis) -> None:
     """np.put_along_axis."""
     indices = index_values(indices, "put_along_axis")
     if is_hidden(indices) and axis is not None:

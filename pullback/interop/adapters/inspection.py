@@ -14,40 +14,40 @@ from pullback.interop.registry import numpy_object, rule
 
 
 @rule("shape")
-def shape(a: ArrayLike) -> Any:
+def shape(a: ArrayLike) -> tuple[int, ...]:
     """np.shape."""
     return a.shape if isinstance(a, Tensor) else np.shape(a)
 
 
 @rule("ndim")
-def ndim(a: ArrayLike) -> Any:
+def ndim(a: ArrayLike) -> int:
     """np.ndim."""
     return a.ndim if isinstance(a, Tensor) else np.ndim(a)
 
 
 @rule("size")
-def size(a: ArrayLike, axis: Any = None) -> Any:
+def size(a: ArrayLike, axis: int | None = None) -> int:
     """np.size."""
     return np.size(np.broadcast_to(0, a.shape), axis) if isinstance(a, Tensor) else np.size(a, axis)
 
 
 @rule("iscomplexobj")
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: AnyArray) -> bool:
     """np.iscomplexobj."""
-    return x.dtype.kind == "c"
+    return bool(x.dtype.kind == "c")
 
 
 @rule("isrealobj")
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: AnyArray) -> bool:
     """np.isrealobj."""
-    return x.dtype.kind != "c"
+    return bool(x.dtype.kind != "c")
 
 
 def _of_dtypes(name: str) -> Callable[..., Any]:
     """A function that asks its arguments for their dtypes alone."""
     function = numpy_object(name)
 
-    def ask(*args: Any, **kwargs: Any) -> Any:
+    def ask(*args: object, **kwargs: object) -> Any:
         return function(*(np.empty(0, x.dtype) if isinstance(x, Tensor) else x for x in args), **kwargs)
 
     return ask
@@ -57,7 +57,7 @@ def _of_shape(name: str) -> Callable[..., Any]:
     """A function that asks its first argument for its shape alone."""
     function = numpy_object(name)
 
-    def ask(a: AnyArray, *args: Any, **kwargs: Any) -> Any:
+    def ask(a: AnyArray, *args: object, **kwargs: object) -> Any:
         return function(np.broadcast_to(0, a.shape), *args, **kwargs)
 
     return ask
@@ -67,7 +67,7 @@ def _of_values(name: str, convert: Any) -> Callable[..., Any]:
     """A function of plain arrays, whose result is no array: `convert` lets a Tensor that requires grad in or not."""
     function = numpy_object(name)
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> Any:
         plain = [convert(x, name) if isinstance(x, Tensor) else x for x in args]
         named = {key: convert(x, name) if isinstance(x, Tensor) else x for key, x in kwargs.items()}
         return function(*plain, **named)

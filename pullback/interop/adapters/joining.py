@@ -2,40 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from pullback.core.array_type import layout_of
-from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, DTypeLike, Out
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axis, Casting, DTypeLike, Out
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import along, array, axes_of, cast, deliver, only, ops, values
+from pullback.interop.operands import along, array, astype, axes_of, cast, deliver, moveaxis, only, ops, values
 from pullback.interop.registry import rule
 
 
 @rule("concatenate", "concat")
 def concatenate(
-    arrays: Any, /, axis: Any = 0, out: Out = None, *, dtype: DTypeLike = None, casting: str = "same_kind"
-) -> Any:
+    arrays: Sequence[ArrayLike],
+    /,
+    axis: Axis = 0,
+    out: Out = None,
+    *,
+    dtype: DTypeLike = None,
+    casting: Casting = "same_kind",
+) -> AnyArray:
     """np.concatenate."""
-    arrays = [array(x) for x in arrays]
+    parts = [array(x) for x in arrays]
     if axis is None:
-        arrays, axis = [np.ravel(x) for x in arrays], 0
-    result = cast(ops.cat(arrays, axis), dtype, "concatenate", casting)
-    return _delivered("concatenate", result, arrays, axis, out, casting)
+        parts, axis = [np.ravel(x) for x in parts], 0
+    result = cast(ops.cat(parts, axis), dtype, "concatenate", casting)
+    return _delivered("concatenate", result, parts, axis, out, casting)
 
 
 @rule("stack")
 def stack(
-    arrays: Any, axis: int = 0, out: Out = None, *, dtype: DTypeLike = None, casting: str = "same_kind"
+    arrays: Sequence[ArrayLike],
+    axis: int = 0,
+    out: Out = None,
+    *,
+    dtype: DTypeLike = None,
+    casting: Casting = "same_kind",
 ) -> AnyArray:
     """np.stack."""
-    arrays = [array(x) for x in arrays]
-    result = cast(ops.stack(arrays, axis), dtype, "stack", casting)
-    return _delivered("stack", result, [np.expand_dims(x, axis) for x in arrays], axis, out, casting)
+    given = [array(x) for x in arrays]
+    result = cast(ops.stack(given, axis), dtype, "stack", casting)
+    return _delivered("stack", result, [np.expand_dims(x, axis) for x in given], axis, out, casting)
 
 
-def _delivered(name: str, result: Any, pieces: Any, axis: Any, out: Any, casting: Any) -> Any:
+def _delivered(
+    name: str, result: AnyArray, pieces: Sequence[AnyArray], axis: int, out: Any, casting: Casting
+) -> AnyArray:
     """`result` in `out`, piece after piece where one lies in memory of `out`: NumPy reads what it has written."""
     memory = layout_of(out) if isinstance(out, Tensor) and out.shape == result.shape else None
     if memory is None or not any(_shares(memory, layout_of(x)) for x in pieces):
@@ -44,41 +58,41 @@ def _delivered(name: str, result: Any, pieces: Any, axis: Any, out: Any, casting
     for x in pieces:
         start, end = end, end + x.shape[axis]
         deliver(name, x, out[along(out.ndim, axis, slice(start, end))], casting)
-    return out
+    return out  # type: ignore[no-any-return]  # an Array
 
 
-def _shares(memory: Any, other: Any) -> bool:
+def _shares(memory: np.ndarray[Any, Any], other: np.ndarray[Any, Any] | None) -> bool:
     return other is not None and np.shares_memory(memory, other)
 
 
 @rule("hstack")
-def hstack(tup: Any, *, dtype: DTypeLike = None, casting: str = "same_kind") -> AnyArray:
+def hstack(tup: Sequence[ArrayLike], *, dtype: DTypeLike = None, casting: Casting = "same_kind") -> AnyArray:
     """np.hstack."""
     arrays = [np.atleast_1d(array(x)) for x in tup]
     return cast(ops.cat(arrays, 0 if arrays and arrays[0].ndim == 1 else 1), dtype, "hstack", casting)
 
 
 @rule("vstack")
-def vstack(tup: Any, *, dtype: DTypeLike = None, casting: str = "same_kind") -> AnyArray:
+def vstack(tup: Sequence[ArrayLike], *, dtype: DTypeLike = None, casting: Casting = "same_kind") -> AnyArray:
     """np.vstack."""
     return cast(ops.cat([np.atleast_2d(array(x)) for x in tup], 0), dtype, "vstack", casting)
 
 
 @rule("dstack")
-def dstack(tup: Any) -> AnyArray:
+def dstack(tup: Sequence[ArrayLike]) -> AnyArray:
     """np.dstack."""
     return ops.cat([np.atleast_3d(array(x)) for x in tup], 2)
 
 
 @rule("column_stack")
-def column_stack(tup: Any) -> AnyArray:
+def column_stack(tup: Sequence[ArrayLike]) -> AnyArray:
     """np.column_stack."""
     arrays = [array(x) for x in tup]
     return ops.cat([x if x.ndim > 1 else np.reshape(x, (-1, 1)) for x in arrays], 1)
 
 
 @rule("append")
-def append(arr: ArrayLike, values: ArrayLike, axis: Axes = None) -> Any:
+def append(arr: ArrayLike, values: ArrayLike, axis: Axis = None) -> AnyArray:
     """np.append."""
     return concatenate((arr, values), axis=axis)
 
@@ -93,7 +107,7 @@ def block(arrays: Any) -> AnyArray:
     return _joined(arrays, depth, ndim)
 
 
-def _depth(item: Any) -> Any:
+def _depth(item: object) -> int:
     if not isinstance(item, list):
         return 0
     depths = {_depth(x) for x in item}
@@ -102,11 +116,11 @@ def _depth(item: Any) -> Any:
     return 1 + depths.pop()
 
 
-def _most_dimensions(item: Any) -> Any:
+def _most_dimensions(item: object) -> int:
     return max(map(_most_dimensions, item)) if isinstance(item, list) else array(item).ndim
 
 
-def _joined(item: Any, depth: Any, ndim: int) -> Any:
+def _joined(item: Any, depth: int, ndim: int) -> AnyArray:
     if depth == 0:
         item = array(item)
         return np.reshape(item, (*(1,) * (ndim - item.ndim), *item.shape))
@@ -124,7 +138,7 @@ _OPTIONS = {
 
 
 @rule("pad")
-def pad(array_: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> AnyArray:
+def pad(array_: ArrayLike, pad_width: Any, mode: Any = "constant", **options: Any) -> AnyArray:
     """np.pad, in every mode; differentiable in the constants and in the ends of ramps too."""
     a = array(array_)
     widths = _widths(pad_width, a.ndim)
@@ -158,7 +172,7 @@ def pad(array_: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> 
     return a
 
 
-def _widths(pad_width: Any, ndim: int) -> Any:
+def _widths(pad_width: Any, ndim: int) -> list[Any]:
     if isinstance(pad_width, dict):
         widths = [(0, 0)] * ndim
         for axis, width in pad_width.items():
@@ -169,7 +183,7 @@ def _widths(pad_width: Any, ndim: int) -> Any:
         raise TypeError("np.pad: pad_width must be of integral type.")
     if plain.size and plain.min() < 0:
         raise ValueError("np.pad: pad_width must not be negative.")
-    return np.broadcast_to(plain, (ndim, 2)).tolist()
+    return [*np.broadcast_to(plain, (ndim, 2)).tolist()]
 
 
 def _pairs(x: AnyArray, ndim: int) -> AnyArray:
@@ -177,16 +191,16 @@ def _pairs(x: AnyArray, ndim: int) -> AnyArray:
     return np.broadcast_to(array(x), (ndim, 2))
 
 
-def _between(a: AnyArray, axis: Any, parts: Any) -> AnyArray:
-    before, after = (np.astype(p, a.dtype) for p in parts)
+def _between(a: AnyArray, axis: int, parts: Iterable[AnyArray]) -> AnyArray:
+    before, after = (astype(p, a.dtype) for p in parts)
     return np.concatenate([before, a, after], axis)
 
 
-def _repeated(a: AnyArray, value: Any, axis: Axes, count: Any) -> AnyArray:
+def _repeated(a: AnyArray, value: Any, axis: int, count: int) -> AnyArray:
     return np.broadcast_to(value, [count if i == axis else n for i, n in enumerate(a.shape)])
 
 
-def _ramps(a: Any, axis: Any, width: Any, ends: Any) -> tuple[AnyArray, AnyArray]:
+def _ramps(a: AnyArray, axis: int, width: Sequence[int], ends: AnyArray) -> tuple[AnyArray, AnyArray]:
     """From each end, which is included, to the edge, which is not."""
     edges = (a[along(a.ndim, axis, 0)], a[along(a.ndim, axis, -1)])
     before, after = (
@@ -196,7 +210,7 @@ def _ramps(a: Any, axis: Any, width: Any, ends: Any) -> tuple[AnyArray, AnyArray
     return before, np.flip(after, axis)
 
 
-def _statistics(a: AnyArray, axis: Axes, width: Any, mode: Any, lengths: Any) -> Any:
+def _statistics(a: AnyArray, axis: int, width: Sequence[int], mode: str, lengths: Iterable[int]) -> Iterator[AnyArray]:
     n = a.shape[axis]
     first, last = (min(int(k), n) for k in lengths)
     for count, part in ((first, slice(first)), (last, slice(n - last, None))):
@@ -207,7 +221,7 @@ def _statistics(a: AnyArray, axis: Axes, width: Any, mode: Any, lengths: Any) ->
         yield _repeated(a, found, axis, width[0] if part.stop is not None else width[1])
 
 
-def _reflected(a: Any, axis: Any, width: Any, with_edge: bool) -> AnyArray:
+def _reflected(a: AnyArray, axis: int, width: Sequence[int], with_edge: bool) -> AnyArray:
     """Padded by twice the edge minus the elements on its other side, as often as it takes."""
     period, (before, after) = a.shape[axis], width
     while before or after:
@@ -223,11 +237,13 @@ def _reflected(a: Any, axis: Any, width: Any, with_edge: bool) -> AnyArray:
     return a
 
 
-def _padded_by(function: Any, a: AnyArray, widths: Any, options: Any) -> AnyArray:
+def _padded_by(
+    function: Callable[..., object], a: AnyArray, widths: Sequence[Any], options: dict[str, Any]
+) -> AnyArray:
     """A user's function writes the ends of every slice, in place."""
     padded = np.copy(np.pad(a, widths))
     for axis, width in enumerate(widths):
-        view = np.moveaxis(padded, axis, -1)
+        view = moveaxis(padded, axis, -1)
         for place in np.ndindex(*view.shape[:-1]):
             function(view[place], tuple(width), axis, options)
     return padded

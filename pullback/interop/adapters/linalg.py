@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, DTypeLike, Out
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axis, Casting, DTypeLike, Order, Out
 from pullback.core.overrides import taking_part
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import READY, array, cast, deliver, in_order, ops
+from pullback.interop.operands import READY, array, cast, deliver, in_order, moveaxis, ops
 from pullback.interop.registry import rule
 
 
 @rule("dot")
-def dot(a: Any, b: Any, out: Any = None) -> AnyArray:
+def dot(a: ArrayLike, b: ArrayLike, out: Out = None) -> AnyArray:
     """np.dot: over the last axis of a and the last but one of b."""
     a, b = array(a), array(b)
     if not (type(a) in READY and type(b) in READY) and taking_part((a, b)):
@@ -36,20 +36,20 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> AnyArray:
 
 
 @rule("inner")
-def inner(a: Any, b: Any, /) -> AnyArray:
+def inner(a: ArrayLike, b: ArrayLike, /) -> AnyArray:
     """np.inner."""
     a, b = array(a), array(b)
     return ops.inner(a, b) if a.ndim and b.ndim else _multiple(a, b)
 
 
-def _multiple(a: Any, b: Any) -> AnyArray:
+def _multiple(a: AnyArray, b: AnyArray) -> AnyArray:
     """A product by a number, which BLAS computes, in its own order, up to two dimensions."""
     product = a * b
     return in_order(product, "C") if product.ndim == 2 else product
 
 
 @rule("outer")
-def outer(a: ArrayLike, b: ArrayLike, out: Out = None) -> Any:
+def outer(a: ArrayLike, b: ArrayLike, out: Out = None) -> AnyArray:
     """np.outer."""
     return deliver("outer", ops.outer(np.ravel(array(a)), np.ravel(array(b))), out)
 
@@ -85,9 +85,9 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> AnyArray:
 
 
 @rule("linalg.vecdot")
-def vecdot_along(x1: ArrayLike, x2: ArrayLike, /, *, axis: Axes = -1) -> AnyArray:
+def vecdot_along(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> AnyArray:
     """np.linalg.vecdot."""
-    dot_along: Any = np.vecdot
+    dot_along: Callable[..., AnyArray] = np.vecdot
     return dot_along(array(x1), array(x2), axis=axis)
 
 
@@ -97,11 +97,12 @@ def einsum(
     out: Out = None,
     optimize: bool = False,
     dtype: DTypeLike = None,
-    order: str = "K",
-    casting: str = "safe",
+    order: Order = "K",
+    casting: Casting = "safe",
 ) -> AnyArray:
     """np.einsum, in both of its forms."""
     first, *rest = operands
+    result: AnyArray
     if isinstance(first, str):
         result = ops.einsum(first, [array(x) for x in rest])
     else:
@@ -123,7 +124,7 @@ def einsum_path(subscripts: Any, *operands: Any, optimize: str = "greedy") -> An
 
 
 @rule("tensordot")
-def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[Any] = 2) -> Any:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[Any] = 2) -> AnyArray:
     """np.tensordot."""
     return ops.tensordot(array(a), array(b), axes)
 
@@ -135,7 +136,7 @@ def tensordot_along(x1: ArrayLike, x2: ArrayLike, /, *, axes: int | Sequence[Any
 
 
 @rule("kron")
-def kron(a: Any, b: Any) -> AnyArray:
+def kron(a: ArrayLike, b: ArrayLike) -> AnyArray:
     """np.kron."""
     a, b = array(a), array(b)
     ndim = max(a.ndim, b.ndim)
@@ -146,12 +147,12 @@ def kron(a: Any, b: Any) -> AnyArray:
 
 
 @rule("cross")
-def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
+def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Axis = None) -> AnyArray:
     """np.cross, of vectors with three components."""
     a, b = array(a), array(b)
     if axis is not None:
         axisa = axisb = axisc = axis
-    a, b = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     sizes = a.shape[-1], b.shape[-1]
     if not {2, 3}.issuperset(sizes):
         raise ValueError(f"np.cross: vectors must have 2 or 3 components, got {sizes}.")
@@ -168,7 +169,7 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
 
 
 @rule("linalg.cross")
-def cross_along(x1: ArrayLike, x2: ArrayLike, /, *, axis: Axes = -1) -> AnyArray:
+def cross_along(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> AnyArray:
     """np.linalg.cross."""
     return cross(x1, x2, axis=axis)
 

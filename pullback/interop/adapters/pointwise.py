@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.array_face import ARRAYS
-from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike, Numeric, Out
+from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike, NoValue, Numeric, Out
 from pullback.core.tensor import Tensor
 from pullback.dispatch.steps import is_whole
 from pullback.interop.operands import (
@@ -72,7 +72,7 @@ def modf(x: ArrayLike, /) -> tuple[Any, ...]:
 
 
 @rule("heaviside")
-def heaviside(x1: Any, x2: Any, /) -> Any:
+def heaviside(x1: Any, x2: Any, /) -> AnyArray:
     """np.heaviside: constant in x1 except at 0, where it is x2."""
     x1, x2 = array(x1), operand(x2)
     like = x2 if type(x2) in (bool, int, float) else np.empty(0, x2.dtype)
@@ -89,21 +89,23 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
 @rule("clip")
 def clip(
     a: Any,
-    a_min: Any = None,
-    a_max: Any = None,
+    a_min: ArrayLike | NoValue | None = None,
+    a_max: ArrayLike | NoValue | None = None,
     out: Any = None,
     *,
-    min: Any = None,
-    max: Any = None,
+    min: ArrayLike | NoValue | None = None,
+    max: ArrayLike | NoValue | None = None,
     **others: Any,
 ) -> Any:
     """np.clip."""
+    low: Any
+    high: Any
     low, high = (other if v is None or v is np._NoValue else v for v, other in ((a_min, min), (a_max, max)))
     low, high = (None if v is None or v is np._NoValue else v for v in (low, high))
     if low is None and high is None:
         return np.positive(a, out=out, **others)
     if high is None:
-        return np.maximum(a, low, out=out, **others)  # type: ignore[arg-type]  # not both are None
+        return np.maximum(a, low, out=out, **others)
     if low is None:
         return np.minimum(a, high, out=out, **others)
     if others:
@@ -111,7 +113,7 @@ def clip(
     return deliver("clip", _clamp(a, low, high), out)
 
 
-def _clamp(a: Any, low: Any, high: Any) -> AnyArray:
+def _clamp(a: ArrayLike, low: Any, high: Any) -> AnyArray:
     return ops.clamp(array(a), operand(low), operand(high))
 
 
@@ -119,9 +121,10 @@ UFUNCS[_CLIP] = _clamp  # which the method of a plain array calls
 
 
 @rule("round", "around")
-def round_(a: Any, decimals: int = 0, out: Out = None) -> AnyArray:
+def round_(a: ArrayLike, decimals: int = 0, out: Out = None) -> AnyArray:
     """np.round; of complex numbers their parts."""
     a = array(a)
+    result: AnyArray
     if a.dtype.kind == "c":
         result = ops.complex(ops.round(np.real(a), decimals), ops.round(np.imag(a), decimals))
     elif a.dtype.kind == "b":
@@ -151,7 +154,7 @@ def isposinf(x: ArrayLike, out: Out = None) -> AnyArray:
 
 
 @rule("nan_to_num")
-def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(x: ArrayLike, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """np.nan_to_num; with copy=False written into x."""
     x = array(x)
     if x.dtype.kind == "c":
@@ -162,13 +165,13 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, 
 
 
 @rule("real")
-def real(val: Any) -> AnyArray:
+def real(val: ArrayLike) -> AnyArray:
     """np.real."""
     return ops.real(array(val))
 
 
 @rule("imag")
-def imag(val: Any) -> AnyArray:
+def imag(val: ArrayLike) -> AnyArray:
     """np.imag; zeros for a real Tensor."""
     val = array(val)
     if type(val) in ARRAYS:
@@ -177,7 +180,7 @@ def imag(val: Any) -> AnyArray:
 
 
 @rule("real_if_close")
-def real_if_close(a: Any, tol: Any = 100) -> Any:
+def real_if_close(a: ArrayLike, tol: Any = 100) -> Any:
     """np.real_if_close."""
     a = array(a)
     if a.dtype.kind != "c":
@@ -210,7 +213,9 @@ def isreal(x: ArrayLike) -> Any:
 
 
 @rule("isclose")
-def isclose(a: ArrayLike, b: ArrayLike, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> AnyArray:
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: float | AnyArray | None = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> AnyArray:
     """np.isclose."""
     if type(rtol) is float and type(atol) is float:
         return ops.isclose(array(a), array(b), rtol, atol, equal_nan)
@@ -232,13 +237,13 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
 
 
 @rule("array_equiv")
-def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
     """np.array_equiv."""
     return np.array_equiv(frozen(a1, "array_equiv"), frozen(a2, "array_equiv"))
 
 
 @rule("astype")
-def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = True, device: Any = None) -> Any:
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: str | None = None) -> AnyArray:
     """np.astype."""
     if device not in (None, "cpu"):
         raise refuse("astype", "device", f"{device!r} is not available")
@@ -254,10 +259,10 @@ def _is_negative(x: AnyArray) -> AnyArray:
 
 
 def _is_beyond_one(x: AnyArray) -> AnyArray:
-    return abs(x) > 1
+    return np.abs(x) > 1
 
 
-def _with_roots(x: Any, leaves: Callable[[Any], Any] = _is_negative) -> Any:
+def _with_roots(x: ArrayLike, leaves: Callable[[Any], Any] = _is_negative) -> AnyArray:
     """`x`, complex if one of its numbers leaves the domain of the real function."""
     x = array(x)
     if x.dtype.kind == "c" or not np.any(leaves(values(x.detach(), "emath") if isinstance(x, Tensor) else x)):
@@ -277,7 +282,7 @@ for _name in ("arcsin", "arccos", "arctanh"):
 
 
 @rule("emath.power")
-def _(x: Any, p: Any) -> AnyArray:
+def _(x: ArrayLike, p: ArrayLike) -> AnyArray:
     p = array(p)
     return np.power(_with_roots(x), p.astype(float) if p.dtype.kind in "iu" and np.any(p < 0) else p)
 

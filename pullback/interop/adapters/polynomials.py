@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
+from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
@@ -12,25 +13,23 @@ import numpy as np
 
 from pullback.core.array_type import check
 from pullback.core.errors import UnsupportedError
-from pullback.core.numpy_types import AnyArray, ArrayLike
-from pullback.interop.operands import array, floating, frozen, is_hidden, needs_grad, tensor_of
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes
+from pullback.interop.operands import array, astype, floating, frozen, is_hidden, needs_grad, tensor_of
 from pullback.interop.registry import rule
 
 
-def coefficients(p: Any) -> Any:
+def coefficients(p: ArrayLike | np.poly1d) -> AnyArray:
     """The coefficients of a vector, a number or a poly1d."""
     return np.atleast_1d(array(p.coeffs if isinstance(p, np.poly1d) else p))
 
 
-def _like(given: Any, *results: Any) -> Any:
-    """The results as poly1d if one of the arguments is one."""
-    if any(isinstance(p, np.poly1d) for p in given):
-        results = tuple(np.poly1d(r) for r in results)
-    return results[0] if len(results) == 1 else results
+def _like(given: Iterable[object], result: AnyArray) -> AnyArray | np.poly1d:
+    """The result, as a poly1d if one of the arguments is one."""
+    return np.poly1d(result) if any(isinstance(p, np.poly1d) for p in given) else result
 
 
 @rule("polyval")
-def polyval(p: ArrayLike, x: ArrayLike) -> AnyArray:
+def polyval(p: ArrayLike, x: ArrayLike) -> Any:
     """np.polyval, by Horner's scheme."""
     result: Any = 0
     if not isinstance(x, np.poly1d):
@@ -42,14 +41,14 @@ def polyval(p: ArrayLike, x: ArrayLike) -> AnyArray:
 
 
 @rule("polyadd")
-def polyadd(a1: ArrayLike, a2: ArrayLike) -> AnyArray:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> AnyArray | np.poly1d:
     """np.polyadd."""
     p, q = _as_long(coefficients(a1), coefficients(a2))
     return _like((a1, a2), p + q)
 
 
 @rule("polysub")
-def polysub(a1: ArrayLike, a2: ArrayLike) -> AnyArray:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> AnyArray | np.poly1d:
     """np.polysub."""
     p, q = _as_long(coefficients(a1), coefficients(a2))
     return _like((a1, a2), p - q)
@@ -67,7 +66,7 @@ def _as_long(p: AnyArray, q: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 
 @rule("polymul")
-def polymul(a1: ArrayLike, a2: ArrayLike) -> AnyArray:
+def polymul(a1: ArrayLike, a2: ArrayLike) -> AnyArray | np.poly1d:
     """np.polymul: leading coefficients that are 0 are left out of the result, and keep their part in the gradient."""
     p, q = coefficients(a1), coefficients(a2)
     lead = [_leading_zeros(c) for c in (p, q)]
@@ -83,7 +82,7 @@ def _leading_zeros(c: AnyArray) -> int:
     return min(len(c) - len(np.trim_zeros(frozen(c, "polymul"), "f")), len(c) - 1)
 
 
-def _no_zero(name: str, which: str, coefficient: Any) -> None:
+def _no_zero(name: str, which: str, coefficient: AnyArray) -> None:
     if np.any(np.isclose(coefficient, 0, rtol=1e-14)):
         raise UnsupportedError(
             f"np.{name}: {which} is 0 in a sample of vmap, so the shape of the result would differ between samples."
@@ -91,11 +90,11 @@ def _no_zero(name: str, which: str, coefficient: Any) -> None:
 
 
 @rule("polydiv")
-def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[AnyArray, AnyArray]:
+def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[AnyArray | np.poly1d, AnyArray | np.poly1d]:
     """np.polydiv: quotient and remainder."""
     p, q = coefficients(u) + 0.0, coefficients(v) + 0.0
     dtype = np.result_type(p, q)
-    quotient, r, n = [], np.astype(p, dtype), len(q)
+    quotient, r, n = [], astype(p, dtype), len(q)
     for k in range(len(p) - n + 1):
         d = r[k] / q[0]
         quotient.append(d)
@@ -106,11 +105,12 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[AnyArray, AnyArray]:
             check(functools.partial(_no_zero, "polydiv", "the leading coefficient of the remainder"), r[0])
     while len(r) > 1 and not is_hidden(r) and np.allclose(frozen(r[0], "polydiv"), 0, rtol=1e-14):
         r = r[1:]
-    return _like((u, v), np.stack(quotient) if quotient else tensor_of(np.zeros(1, dtype)), r)
+    whole = np.stack(quotient) if quotient else tensor_of(np.zeros(1, dtype))
+    return _like((u, v), whole), _like((u, v), r)
 
 
 @rule("polyder")
-def polyder(p: ArrayLike, m: Any = 1) -> AnyArray:
+def polyder(p: ArrayLike, m: int = 1) -> AnyArray | np.poly1d:
     """np.polyder."""
     if (m := int(m)) < 0:
         raise ValueError("np.polyder: the order of the derivative must not be negative (see polyint).")
@@ -121,7 +121,7 @@ def polyder(p: ArrayLike, m: Any = 1) -> AnyArray:
 
 
 @rule("polyint")
-def polyint(p: ArrayLike, m: Any = 1, k: Any = None) -> AnyArray:
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> AnyArray | np.poly1d:
     """np.polyint; differentiable in the constants too."""
     if (m := int(m)) < 0:
         raise ValueError("np.polyint: the order of the integral must not be negative (see polyder).")
@@ -137,9 +137,9 @@ def polyint(p: ArrayLike, m: Any = 1, k: Any = None) -> AnyArray:
 
 
 @rule("poly")
-def poly(seq_of_zeros: Any) -> Any:
+def poly(seq_of_zeros: ArrayLike) -> AnyArray | float:
     """np.poly: the coefficients of the polynomial with these roots, or of a matrix's characteristic polynomial."""
-    zeros = np.atleast_1d(array(seq_of_zeros))
+    zeros: AnyArray = np.atleast_1d(array(seq_of_zeros))
     real = False
     if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] != 0:
         real = zeros.dtype.kind != "c"
@@ -147,7 +147,7 @@ def poly(seq_of_zeros: Any) -> Any:
     elif zeros.ndim != 1:
         raise ValueError(f"np.poly: expected a vector or a square matrix, got shape {tuple(zeros.shape)}.")
     zeros = floating(zeros)
-    result = np.ones(1, zeros.dtype)
+    result: AnyArray = np.ones(1, zeros.dtype)
     for zero in zeros:
         result = np.convolve(result, np.stack([np.ones((), zeros.dtype), -zero]))
     if is_hidden(zeros):
@@ -182,17 +182,18 @@ def roots(p: ArrayLike) -> AnyArray:
         )
     if not len(known):
         return tensor_of(known)
-    found = np.linalg.eigvals(_companion(p))
+    found: AnyArray = np.linalg.eigvals(_companion(p))
     distance = np.abs(frozen(found, "roots")[:, None] - known)
-    return np.take(found, distance.argmin(0))  # in NumPy's order, which has the root 0 last
+    roots_: AnyArray = np.take(found, distance.argmin(0))  # in NumPy's order, which has the root 0 last
+    return roots_
 
 
-def _companion(p: Any) -> AnyArray:
+def _companion(p: AnyArray) -> AnyArray:
     """The matrix whose eigenvalues are the roots."""
     return np.concatenate([(-p[1:] / p[0])[None], np.eye(len(p) - 2, len(p) - 1, dtype=p.dtype)])
 
 
-def _hidden_roots(p: Any) -> AnyArray:
+def _hidden_roots(p: AnyArray) -> AnyArray:
     """The roots for many samples at once, complex, where all have as many."""
     if len(p) < 2:
         return tensor_of(np.zeros(0))
@@ -204,14 +205,22 @@ def _hidden_roots(p: Any) -> AnyArray:
     return found
 
 
-def _examine_gaps(roots: Any) -> None:
+def _examine_gaps(roots: np.ndarray[Any, Any]) -> None:
     gaps = np.abs(roots[..., :, None] - roots[..., None, :]) + np.where(np.eye(roots.shape[-1]), np.inf, 0)
     if (gaps < 1e-7 * (1 + np.abs(roots[..., None]))).any():
         raise UnsupportedError("np.roots: a sample of vmap has a multiple root, and such a root has no derivative.")
 
 
 @rule("polyfit")
-def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Any:
     """np.polyfit: least squares, by np.linalg.lstsq; differentiable in the places, the values and the weights."""
     count = int(deg) + 1
     x, y = array(x) + 0.0, array(y) + 0.0
@@ -230,7 +239,8 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: 
         left, right = left * w[:, None], right * (w[:, None] if y.ndim == 2 else w)
     scale = np.sqrt(np.sum(left * left, axis=0))
     left = left / scale
-    c, residuals, rank, values = np.linalg.lstsq(left, right, rcond)
+    sides: Any = right
+    c, residuals, rank, values = np.linalg.lstsq(left, sides, rcond)
     c = (c.T / scale).T
     if full:
         return c, residuals, rank, values, rcond
@@ -266,7 +276,7 @@ def _makes_poly1d(frame: FrameType | None) -> bool:
 
 
 @rule("trim_zeros")
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> AnyArray:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> AnyArray:
     """np.trim_zeros."""
     filt = array(filt)
     if sorted(trim.lower()) not in (["b"], ["f"], ["b", "f"]):

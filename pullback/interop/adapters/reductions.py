@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.errors import DtypeError, type_name
-from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, DTypeLike, Numeric, Out
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Axis, DTypeLike, Mask, NoValue, Numeric, Out
 from pullback.core.tensor import Tensor
 from pullback.core.types import DType
 from pullback.interop.operands import (
@@ -23,7 +24,7 @@ from pullback.interop.operands import (
 from pullback.interop.registry import rule
 
 
-def chosen(a: Any, where: Any, name: str, otherwise: Any) -> AnyArray:
+def chosen(a: AnyArray, where: Mask, name: str, otherwise: Numeric) -> AnyArray:
     """`a`, with `otherwise` (the reduction's neutral element) where `where` is False."""
     if where is True:
         return a
@@ -40,7 +41,8 @@ def is_empty(axis: Axes) -> bool:
 
 def _wide(dtype: DTypeLike) -> DType:
     """The dtype in which NumPy adds and multiplies: that of small integers and bools is the platform's integer."""
-    return np.add.reduce(np.empty(0, dtype)).dtype
+    found: DType = np.add.reduce(np.empty(0, dtype)).dtype
+    return found
 
 
 def _start(initial: Numeric | None, dtype: DTypeLike) -> AnyArray:
@@ -50,18 +52,19 @@ def _start(initial: Numeric | None, dtype: DTypeLike) -> AnyArray:
 
 @rule("sum")
 def sum_(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
+    out: Out = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
+    initial: Numeric | None = None,
+    where: Mask = True,
 ) -> AnyArray:
     """np.sum."""
     if isinstance(a, Tensor) and axis is None and dtype is None and out is None and initial is None and where is True:
         return ops.sum(a, None, bool(keepdims))  # the commonest call, at the end of every loss
     a = chosen(array(a), where, "sum", 0)
+    result: AnyArray
     if is_empty(axis):
         result = np.copy(cast(a, _wide(a.dtype) if dtype is None else dtype, "sum", "unsafe"))
     else:
@@ -71,14 +74,14 @@ def sum_(
 
 @rule("prod")
 def prod(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
     dtype: DTypeLike = None,
     out: Out = None,
     keepdims: bool = False,
     initial: Numeric | None = None,
-    where: ArrayLike = True,
-) -> Any:
+    where: Mask = True,
+) -> AnyArray:
     """np.prod."""
     a = chosen(array(a), where, "prod", 1)
     result = cast(a, _wide(a.dtype) if dtype is None else dtype, "prod", "unsafe")
@@ -90,7 +93,7 @@ def prod(
     return deliver("prod", result if initial is None else result * _start(initial, result.dtype), out)
 
 
-def _floats(a: Any, dtype: DTypeLike, name: str) -> Any:
+def _floats(a: ArrayLike, dtype: DTypeLike, name: str) -> AnyArray:
     """`a` in `dtype`, or as it is; integers as float64."""
     if dtype is None:
         return floating(array(a))
@@ -104,7 +107,13 @@ def _floats(a: Any, dtype: DTypeLike, name: str) -> Any:
 
 @rule("mean")
 def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
+    out: Out = None,
+    keepdims: bool = False,
+    *,
+    where: Mask = True,
 ) -> AnyArray:
     """np.mean."""
     a = _floats(a, dtype, "mean")
@@ -117,7 +126,15 @@ def mean(
 
 
 def _spread(
-    name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, mean: Any, correction: Any
+    name: str,
+    a: ArrayLike,
+    axis: Axes,
+    dtype: DTypeLike,
+    ddof: Any,
+    keepdims: bool | NoValue,
+    where: Mask,
+    mean: Any,
+    correction: float | NoValue | None,
 ) -> AnyArray:
     """np.var or np.std."""
     if correction is not None and correction is not np._NoValue:
@@ -128,26 +145,30 @@ def _spread(
     a = _floats(a, dtype, name)
     dim = axes_of(axis, a.ndim)
     if dim and (where is True or where is np._NoValue) and (mean is None or mean is np._NoValue):
-        return getattr(ops, name)(a, dim, correction=ddof, keepdim=keepdims)
+        reduce: Callable[..., AnyArray] = getattr(ops, name)
+        return reduce(a, dim, correction=ddof, keepdim=keepdims)
     known = np.ones((), bool) if where is True or where is np._NoValue else index_values(where, name)
     result = spread_among(a, np.broadcast_to(known, a.shape), dim, ddof, None if mean is np._NoValue else mean)
     result = result if keepdims else np.squeeze(result, dim)
     return root(result) if name == "std" else result
 
 
-def root(variance: Any) -> AnyArray:
+def root(variance: AnyArray) -> AnyArray:
     """The standard deviation; where it is 0 its derivative is 0, as in the operator `std`."""
     return np.where(variance == 0, 0, np.sqrt(np.where(variance == 0, 1, variance)))
 
 
-def spread_among(a: Any, known: Any, axes: Axes, ddof: Any, mean: Any, warn: bool = False) -> AnyArray:
+def spread_among(
+    a: AnyArray, known: AnyArray, axes: Axes, ddof: float, mean: ArrayLike | None, warn: bool = False
+) -> AnyArray:
     """The variance of the elements that are `known`, about a mean that may be given; dimensions are kept."""
     count = np.sum(known, axes, keepdims=True, dtype=a.real.dtype)
     centre = np.sum(np.where(known, a, 0), axes, keepdims=True) / count if mean is None else array(mean)
     off = np.where(known, a - centre, 0)
     squares = np.real(off * np.conjugate(off)) if a.dtype.kind == "c" else off * off
     left = count - ddof
-    return np.sum(squares, axes, keepdims=True) / np.where(left > 0, left, np.nan if warn else 0)
+    variance: AnyArray = np.sum(squares, axes, keepdims=True) / np.where(left > 0, left, np.nan if warn else 0)
+    return variance
 
 
 @rule("var")
@@ -159,9 +180,9 @@ def var(
     ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: ArrayLike = True,
-    mean: Any = None,
-    correction: Any = None,
+    where: Mask = True,
+    mean: ArrayLike | NoValue | None = None,
+    correction: float | NoValue | None = None,
 ) -> AnyArray:
     """np.var."""
     return deliver("var", _spread("var", a, axis, dtype, ddof, keepdims, where, mean, correction), out)
@@ -176,16 +197,16 @@ def std(
     ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: ArrayLike = True,
-    mean: Any = None,
-    correction: Any = None,
+    where: Mask = True,
+    mean: ArrayLike | NoValue | None = None,
+    correction: float | NoValue | None = None,
 ) -> AnyArray:
     """np.std."""
     return deliver("std", _spread("std", a, axis, dtype, ddof, keepdims, where, mean, correction), out)
 
 
 def extremum(
-    name: str, a: Any, axis: Axes, out: Out, keepdims: bool, initial: Numeric | None, where: ArrayLike
+    name: str, a: ArrayLike, axis: Axes, out: Out, keepdims: bool, initial: Numeric | None, where: Mask
 ) -> AnyArray:
     """np.max or np.min."""
     a = array(a)
@@ -208,7 +229,7 @@ def max_(
     out: Out = None,
     keepdims: bool = False,
     initial: Numeric | None = None,
-    where: ArrayLike = True,
+    where: Mask = True,
 ) -> AnyArray:
     """np.max; equal maxima share the gradient."""
     return extremum("max", a, axis, out, keepdims, initial, where)
@@ -221,7 +242,7 @@ def min_(
     out: Out = None,
     keepdims: bool = False,
     initial: Numeric | None = None,
-    where: ArrayLike = True,
+    where: Mask = True,
 ) -> AnyArray:
     """np.min; equal minima share the gradient."""
     return extremum("min", a, axis, out, keepdims, initial, where)
@@ -246,22 +267,18 @@ def argmin(a: ArrayLike, axis: Axes = None, out: Out = None, *, keepdims: bool =
 
 
 @rule("all")
-def all_(
-    a: ArrayLike, axis: Axes = None, out: Out = None, keepdims: bool = False, *, where: ArrayLike = True
-) -> AnyArray:
+def all_(a: ArrayLike, axis: Axes = None, out: Out = None, keepdims: bool = False, *, where: Mask = True) -> AnyArray:
     """np.all."""
     return deliver("all", _truth(ops.all, chosen(array(a), where, "all", True), axis, keepdims), out)
 
 
 @rule("any")
-def any_(
-    a: ArrayLike, axis: Axes = None, out: Out = None, keepdims: bool = False, *, where: ArrayLike = True
-) -> AnyArray:
+def any_(a: ArrayLike, axis: Axes = None, out: Out = None, keepdims: bool = False, *, where: Mask = True) -> AnyArray:
     """np.any."""
     return deliver("any", _truth(ops.any, chosen(array(a), where, "any", False), axis, keepdims), out)
 
 
-def _truth(reduce: Any, a: AnyArray, axis: Axes, keepdims: bool) -> AnyArray:
+def _truth(reduce: Callable[..., AnyArray], a: AnyArray, axis: Axes, keepdims: bool) -> AnyArray:
     return ops.ne(a, 0) if is_empty(axis) else reduce(a, axis, bool(keepdims))
 
 
@@ -274,7 +291,7 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, *, keepdims: bool = False) ->
 # -- ignoring nan ---------------------------------------------------------------------------------------------------
 
 
-def without_nan(a: Any, otherwise: Any) -> AnyArray:
+def without_nan(a: AnyArray, otherwise: float) -> AnyArray:
     """`a` with `otherwise` in place of nan."""
     return ops.where(ops.isnan(a), otherwise, a) if a.dtype.kind in "fc" else a
 
@@ -287,7 +304,7 @@ def nansum(
     out: Out = None,
     keepdims: bool = False,
     initial: Numeric | None = None,
-    where: ArrayLike = True,
+    where: Mask = True,
 ) -> AnyArray:
     """np.nansum."""
     return sum_(without_nan(array(a), 0), axis, dtype, out, keepdims, initial, where)
@@ -301,7 +318,7 @@ def nanprod(
     out: Out = None,
     keepdims: bool = False,
     initial: Numeric | None = None,
-    where: ArrayLike = True,
+    where: Mask = True,
 ) -> AnyArray:
     """np.nanprod."""
     return prod(without_nan(array(a), 1), axis, dtype, out, keepdims, initial, where)
@@ -309,7 +326,13 @@ def nanprod(
 
 @rule("nanmean")
 def nanmean(
-    a: Any, axis: Axes = None, dtype: Any = None, out: Out = None, keepdims: bool = False, *, where: ArrayLike = True
+    a: ArrayLike,
+    axis: Axes = None,
+    dtype: DTypeLike = None,
+    out: Out = None,
+    keepdims: bool = False,
+    *,
+    where: Mask = True,
 ) -> AnyArray:
     """np.nanmean."""
     a = array(a)
@@ -317,12 +340,12 @@ def nanmean(
     return mean(without_nan(a, 0), axis, dtype, out, keepdims, where=_both(known, where))
 
 
-def _both(known: Any, where: ArrayLike) -> AnyArray:
+def _both(known: AnyArray | np.bool_, where: Any) -> Any:
     return known if where is True else np.logical_and(known, where)
 
 
 def _known_extremum(
-    name: str, a: Any, axis: Axes, out: Out, keepdims: bool, initial: Numeric | None, where: ArrayLike
+    name: str, a: ArrayLike, axis: Axes, out: Out, keepdims: bool, initial: Numeric | None, where: Mask
 ) -> AnyArray:
     a = array(a)
     if a.dtype.kind not in "fc":
@@ -341,7 +364,7 @@ def nanmax(
     out: Out = None,
     keepdims: bool = False,
     initial: Numeric | None = None,
-    where: ArrayLike = True,
+    where: Mask = True,
 ) -> AnyArray:
     """np.nanmax."""
     return _known_extremum("max", a, axis, out, keepdims, initial, where)
@@ -354,7 +377,7 @@ def nanmin(
     out: Out = None,
     keepdims: bool = False,
     initial: Numeric | None = None,
-    where: ArrayLike = True,
+    where: Mask = True,
 ) -> AnyArray:
     """np.nanmin."""
     return _known_extremum("min", a, axis, out, keepdims, initial, where)
@@ -363,7 +386,9 @@ def nanmin(
 # -- running --------------------------------------------------------------------------------------------------------
 
 
-def _running(name: str, operator: Any, a: Any, axis: Any, dtype: DTypeLike, out: Out) -> AnyArray:
+def _running(
+    name: str, operator: Callable[..., AnyArray], a: ArrayLike, axis: Axis, dtype: DTypeLike, out: Out
+) -> AnyArray:
     a = array(a)
     if axis is None or not a.ndim:
         normalize_axis_index(0 if axis is None else axis, max(a.ndim, 1))
@@ -372,37 +397,37 @@ def _running(name: str, operator: Any, a: Any, axis: Any, dtype: DTypeLike, out:
 
 
 @rule("cumsum")
-def cumsum(a: ArrayLike, axis: Any = None, dtype: DTypeLike = None, out: Out = None) -> Any:
+def cumsum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, out: Out = None) -> AnyArray:
     """np.cumsum."""
     return _running("cumsum", ops.cumsum, a, axis, dtype, out)
 
 
 @rule("cumprod")
-def cumprod(a: ArrayLike, axis: Axes = None, dtype: DTypeLike = None, out: Out = None) -> AnyArray:
+def cumprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, out: Out = None) -> AnyArray:
     """np.cumprod."""
     return _running("cumprod", ops.cumprod, a, axis, dtype, out)
 
 
 @rule("nancumsum")
-def nancumsum(a: ArrayLike, axis: Axes = None, dtype: DTypeLike = None, out: Out = None) -> AnyArray:
+def nancumsum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, out: Out = None) -> AnyArray:
     """np.nancumsum."""
     return _running("nancumsum", ops.cumsum, without_nan(array(a), 0), axis, dtype, out)
 
 
 @rule("nancumprod")
-def nancumprod(a: ArrayLike, axis: Axes = None, dtype: DTypeLike = None, out: Out = None) -> AnyArray:
+def nancumprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike = None, out: Out = None) -> AnyArray:
     """np.nancumprod."""
     return _running("nancumprod", ops.cumprod, without_nan(array(a), 1), axis, dtype, out)
 
 
 def _cumulative(
     name: str,
-    operator: Any,
-    x: Any,
-    axis: Any,
+    operator: Callable[..., AnyArray],
+    x: ArrayLike,
+    axis: Axis,
     dtype: DTypeLike,
     out: Out,
-    include_initial: Any,
+    include_initial: bool,
     initial: Numeric | None,
 ) -> AnyArray:
     x = array(x)
@@ -422,7 +447,7 @@ def _cumulative(
 
 @rule("cumulative_sum")
 def cumulative_sum(
-    x: ArrayLike, /, *, axis: Axes = None, dtype: DTypeLike = None, out: Out = None, include_initial: bool = False
+    x: ArrayLike, /, *, axis: Axis = None, dtype: DTypeLike = None, out: Out = None, include_initial: bool = False
 ) -> AnyArray:
     """np.cumulative_sum."""
     return _cumulative("cumulative_sum", ops.cumsum, x, axis, dtype, out, include_initial, 0)
@@ -430,7 +455,7 @@ def cumulative_sum(
 
 @rule("cumulative_prod")
 def cumulative_prod(
-    x: ArrayLike, /, *, axis: Axes = None, dtype: DTypeLike = None, out: Out = None, include_initial: bool = False
+    x: ArrayLike, /, *, axis: Axis = None, dtype: DTypeLike = None, out: Out = None, include_initial: bool = False
 ) -> AnyArray:
     """np.cumulative_prod."""
     return _cumulative("cumulative_prod", ops.cumprod, x, axis, dtype, out, include_initial, 1)

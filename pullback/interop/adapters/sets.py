@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axis
 from pullback.core.tensor import Tensor
-from pullback.interop.operands import array, axes_of, frozen, ops, tensor_of
+from pullback.interop.operands import array, astype, axes_of, frozen, ops, tensor_of
 from pullback.interop.registry import numpy_object, rule
 
 
@@ -18,7 +18,7 @@ def unique(
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
-    axis: Any = None,
+    axis: Axis = None,
     *,
     equal_nan: bool = True,
     sorted: bool = True,  # NumPy's name; from NumPy 2.3 on
@@ -29,7 +29,7 @@ def unique(
     _, index, inverse, counts = np.unique(plain, True, True, True, axis, equal_nan=equal_nan)
     if axis is None:
         ar, axis = ops.reshape(ar, (-1,)), 0
-    results = [ops.index_select(ar, axes_of(axis, ar.ndim)[0], index)]
+    results: list[AnyArray] = [ops.index_select(ar, axes_of(axis, ar.ndim)[0], index)]
     wanted = ((return_index, index), (return_inverse, inverse), (return_counts, counts))
     results += [tensor_of(extra) for asked, extra in wanted if asked]
     return tuple(results) if len(results) > 1 else results[0]
@@ -38,7 +38,8 @@ def unique(
 @rule("unique_values")
 def unique_values(x: ArrayLike) -> AnyArray:
     """np.unique_values."""
-    return unique(x, equal_nan=False)
+    found: AnyArray = unique(x, equal_nan=False)
+    return found
 
 
 def _with_names(name: str, **asked: bool) -> None:
@@ -48,7 +49,8 @@ def _with_names(name: str, **asked: bool) -> None:
 
     @rule(name)
     def run(x: ArrayLike) -> tuple[AnyArray, ...]:
-        return kind(*unique(x, equal_nan=False, **asked))
+        found: tuple[AnyArray, ...] = kind(*unique(x, equal_nan=False, **asked))
+        return found
 
 
 _with_names("unique_all", return_index=True, return_inverse=True, return_counts=True)
@@ -56,16 +58,16 @@ _with_names("unique_counts", return_counts=True)
 _with_names("unique_inverse", return_inverse=True)
 
 
-def _taken(ar: Any, index: Any) -> Any:
+def _taken(ar: AnyArray, index: Any) -> AnyArray:
     """These elements of a vector, as a Tensor even if it is plain."""
-    result = np.take(ar, index)
+    result: AnyArray = np.take(ar, index)
     return result if isinstance(result, Tensor) else tensor_of(result)
 
 
 @rule("union1d")
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> AnyArray:
     """np.union1d."""
-    return unique(np.concatenate([array(ar1), array(ar2)], axis=None))
+    return unique_values(np.concatenate([array(ar1), array(ar2)], axis=None))
 
 
 @rule("intersect1d")
@@ -73,7 +75,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, ret
     """np.intersect1d: the elements of the first."""
     ar1, ar2 = np.ravel(array(ar1)), np.ravel(array(ar2))
     known = np.intersect1d(frozen(ar1, "intersect1d"), frozen(ar2, "intersect1d"), assume_unique, return_indices=True)
-    result = np.astype(_taken(ar1, known[1]), known[0].dtype)
+    result = astype(_taken(ar1, known[1]), known[0].dtype)
     return (result, *map(tensor_of, known[1:])) if return_indices else result
 
 

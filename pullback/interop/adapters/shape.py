@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from pullback.core import modes
-from pullback.core.array_face import ARRAYS, wrap_array
+from pullback.core.array_face import ARRAYS, Array, wrap_array
 from pullback.core.array_type import layout_of, memory_of
-from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, ShapeLike
+from pullback.core.numpy_types import AnyArray, ArrayLike, Arrays, Axes, Integers, Order, Out, ShapeLike
 from pullback.core.tensor import Tensor
 from pullback.interop.conversion import plain_array
 from pullback.interop.operands import array, axes_of, deliver, frozen, only, ops, order_of, refuse, values
@@ -21,7 +21,7 @@ from pullback.interop.registry import rule
 
 
 @rule("reshape")
-def reshape(a: Any, /, shape: ShapeLike, order: Any = "C", *, copy: Any = None) -> Any:
+def reshape(a: ArrayLike, /, shape: ShapeLike, order: Order = "C", *, copy: bool | None = None) -> AnyArray:
     """np.reshape, in C or Fortran order."""
     a = array(a)
     if type(shape) is not tuple:
@@ -35,21 +35,21 @@ def reshape(a: Any, /, shape: ShapeLike, order: Any = "C", *, copy: Any = None) 
     return ops.clone(result) if copy else result
 
 
-def _laid_out(name: str, a: Any, order: str | None, allowed: Any) -> Any:
+def _laid_out(name: str, a: ArrayLike, order: str | None, allowed: Sequence[str]) -> Order:
     """The order that "A" or "K" means: that of the elements in memory, "C" where they are in no other."""
     if order not in allowed:
         raise ValueError(f"np.{name}: order must be one of {', '.join(('C', 'F', *allowed))}, got {order!r}.")
     return order_of(a)
 
 
-def _reversed(a: Any) -> AnyArray:
+def _reversed(a: AnyArray) -> AnyArray:
     return ops.permute(a, tuple(range(a.ndim))[::-1])
 
 
 @rule("ravel")
-def ravel(a: Any, order: Any = "C") -> Any:
+def ravel(a: ArrayLike, order: Order = "C") -> AnyArray:
     """np.ravel."""
-    if type(a) in ARRAYS:
+    if isinstance(a, Array):
         return a.ravel(order)
     a = array(a)
     if order == "K":  # as the elements stand in memory
@@ -62,7 +62,7 @@ def ravel(a: Any, order: Any = "C") -> Any:
 
 
 @rule("transpose", "permute_dims")
-def transpose(a: Any, axes: Axes = None) -> Any:
+def transpose(a: ArrayLike, axes: Axes = None) -> AnyArray:
     """np.transpose."""
     a = array(a)
     return _reversed(a) if axes is None else ops.permute(a, axes_of(axes, a.ndim))
@@ -75,20 +75,20 @@ def matrix_transpose(x: ArrayLike, /) -> AnyArray:
 
 
 @rule("swapaxes")
-def swapaxes(a: ArrayLike, axis1: Any, axis2: Any) -> AnyArray:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> AnyArray:
     """np.swapaxes."""
     return ops.transpose(array(a), axis1, axis2)
 
 
 @rule("moveaxis")
-def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> AnyArray:
     """np.moveaxis."""
     a = array(a)
     return ops.movedim(a, axes_of(source, a.ndim), axes_of(destination, a.ndim))
 
 
 @rule("rollaxis")
-def rollaxis(a: Any, axis: Any, start: Any = 0) -> AnyArray:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> AnyArray:
     """np.rollaxis."""
     a = array(a)
     order = [i for i in range(a.ndim) if i != axes_of(axis, a.ndim)[0]]
@@ -98,17 +98,17 @@ def rollaxis(a: Any, axis: Any, start: Any = 0) -> AnyArray:
 
 
 @rule("expand_dims")
-def expand_dims(a: Any, axis: Any) -> Any:
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> AnyArray:
     """np.expand_dims."""
     a = array(a)
-    axis = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
-    for i in sorted(axes_of(axis, a.ndim + len(axis))):
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    for i in sorted(axes_of(axes, a.ndim + len(axes))):
         a = ops.unsqueeze(a, i)
     return a
 
 
 @rule("squeeze")
-def squeeze(a: Any, axis: Any = None) -> AnyArray:
+def squeeze(a: ArrayLike, axis: Axes = None) -> AnyArray:
     """np.squeeze; refuses an axis whose length is not 1, as NumPy does."""
     a = array(a)
     if axis is None:
@@ -120,13 +120,13 @@ def squeeze(a: Any, axis: Any = None) -> AnyArray:
 
 
 @rule("broadcast_to")
-def broadcast_to(array_: Any, shape: ShapeLike, subok: bool = False) -> Any:
+def broadcast_to(array_: ArrayLike, shape: ShapeLike, subok: bool = False) -> AnyArray:
     """np.broadcast_to."""
     return ops.broadcast_to(array(array_), shape if isinstance(shape, (tuple, list)) else (shape,))
 
 
 @rule("broadcast_arrays")
-def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[AnyArray, ...]:
     """np.broadcast_arrays."""
     arrays = [array(x) for x in args]
     shape = np.broadcast_shapes(*(x.shape for x in arrays))
@@ -141,11 +141,13 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 
 
 @rule("meshgrid")
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[AnyArray, ...]:
     """np.meshgrid."""
     only("meshgrid", "indexing", indexing, ("xy", "ij"))
     n = len(xi)
-    grids = [np.reshape(array(x), [-1 if i == k else 1 for i in range(n)]) for k, x in enumerate(xi)]
+    grids: Sequence[AnyArray] = [
+        np.reshape(array(x), [-1 if i == k else 1 for i in range(n)]) for k, x in enumerate(xi)
+    ]
     if indexing == "xy" and n > 1:
         grids = [np.swapaxes(g, 0, 1) for g in grids]
     if not sparse:
@@ -154,7 +156,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 
 @rule("flip")
-def flip(m: Any, axis: Any = None) -> Any:
+def flip(m: ArrayLike, axis: Axes = None) -> AnyArray:
     """np.flip."""
     m = array(m)
     axes = axes_of(axis, m.ndim)
@@ -176,22 +178,22 @@ def flipud(m: ArrayLike) -> AnyArray:
 
 
 @rule("roll")
-def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+def roll(a: ArrayLike, shift: Integers, axis: Axes = None) -> AnyArray:
     """np.roll."""
-    a, shift = array(a), np.trunc(values(shift, "roll"))
+    a, steps = array(a), np.trunc(values(shift, "roll"))
     if axis is None:
-        return ops.roll(a, int(shift.sum())) if a.ndim else a
-    shifts, dims = np.broadcast_arrays(shift, axes_of_each(axis, a.ndim))
+        return ops.roll(a, int(steps.sum())) if a.ndim else a
+    shifts, dims = np.broadcast_arrays(steps, axes_of_each(axis, a.ndim))
     return ops.roll(a, tuple(map(int, shifts.ravel())), tuple(map(int, dims.ravel())))
 
 
-def axes_of_each(axis: Axes, ndim: int) -> list[Any]:
+def axes_of_each(axis: Axes, ndim: int) -> list[int]:
     """Nonnegative axes, of which some may be the same."""
     return [axes_of(i, ndim)[0] for i in np.atleast_1d(values(axis, "roll")).tolist()]
 
 
 @rule("rot90")
-def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
+def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> AnyArray:
     """np.rot90."""
     m = array(m)
     if type(m) in ARRAYS:  # a view, as in NumPy
@@ -209,7 +211,13 @@ def _of_several_dimensions(name: str) -> None:
     axes_by_default = (-2, -1) if name.endswith("2") else None
 
     @rule(f"fft.{name}")
-    def transform(a: Any, s: Any = None, axes: Any = axes_by_default, norm: Any = None, out: Any = None) -> Any:
+    def transform(
+        a: ArrayLike,
+        s: Sequence[int] | None = None,
+        axes: Sequence[int] | None = axes_by_default,
+        norm: str | None = None,
+        out: Out = None,
+    ) -> AnyArray:
         a = array(a)
         if axes is None:
             axes = tuple(range(-len(s), 0)) if s is not None else tuple(range(a.ndim))
@@ -223,7 +231,7 @@ for _name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irf
 
 
 @rule("fft.fftshift")
-def fftshift(x: Any, axes: Any = None) -> AnyArray:
+def fftshift(x: ArrayLike, axes: Axes = None) -> AnyArray:
     """np.fft.fftshift."""
     x = array(x)
     axes = axes_of(axes, x.ndim)
@@ -231,7 +239,7 @@ def fftshift(x: Any, axes: Any = None) -> AnyArray:
 
 
 @rule("fft.ifftshift")
-def ifftshift(x: Any, axes: Any = None) -> AnyArray:
+def ifftshift(x: ArrayLike, axes: Axes = None) -> AnyArray:
     """np.fft.ifftshift."""
     x = array(x)
     axes = axes_of(axes, x.ndim)
@@ -239,13 +247,13 @@ def ifftshift(x: Any, axes: Any = None) -> AnyArray:
 
 
 @rule("tile")
-def tile(A: ArrayLike, reps: Any) -> AnyArray:
+def tile(A: ArrayLike, reps: Integers) -> AnyArray:
     """np.tile."""
     return ops.tile(array(A), tuple((np.atleast_1d(values(reps, "tile")) + 0).tolist()))  # a bool counts as a number
 
 
 @rule("repeat")
-def repeat(a: Any, repeats: Any, axis: Axes = None) -> Any:
+def repeat(a: ArrayLike, repeats: Integers, axis: Axes = None) -> AnyArray:
     """np.repeat: each element several times (the method t.repeat tiles, as in PyTorch)."""
     a = array(a)
     if axis is None:
@@ -255,7 +263,7 @@ def repeat(a: Any, repeats: Any, axis: Axes = None) -> Any:
 
 
 @rule("resize")
-def resize(a: Any, new_shape: Any) -> AnyArray:
+def resize(a: ArrayLike, new_shape: ShapeLike) -> AnyArray:
     """np.resize: the elements over and over until the shape is full."""
     a = ops.reshape(array(a), (-1,))
     shape = tuple(np.atleast_1d(values(new_shape, "resize")).tolist())
@@ -264,8 +272,8 @@ def resize(a: Any, new_shape: Any) -> AnyArray:
     return ops.reshape(ops.index_select(a, 0, np.arange(math.prod(shape)) % max(a.shape[0], 1)), shape)
 
 
-def _at_least(operator: Any, plain: Any) -> Callable[..., Any]:
-    def atleast(*arys: Any) -> Any:
+def _at_least(operator: Callable[..., AnyArray], plain: Callable[..., AnyArray]) -> Callable[..., Any]:
+    def atleast(*arys: ArrayLike) -> Arrays:
         arys = tuple(_plain_for_solver(x) if isinstance(x, Tensor) else x for x in arys)
         results = tuple(operator(x) if isinstance(x, Tensor) else plain(array(x)) for x in arys)
         return results[0] if len(results) == 1 else results
@@ -288,14 +296,14 @@ rule("atleast_3d")(_at_least(ops.atleast_3d, np.atleast_3d))
 
 
 @rule("array_split")
-def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[AnyArray]:
+def array_split(ary: ArrayLike, indices_or_sections: Integers, axis: int = 0) -> list[AnyArray]:
     """np.array_split."""
     parts = values(indices_or_sections, "array_split")
     return list(ops.tensor_split(array(ary), int(parts) if parts.ndim == 0 else parts.tolist(), axis))
 
 
 @rule("split")
-def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[AnyArray]:
+def split(ary: ArrayLike, indices_or_sections: Integers, axis: int = 0) -> list[AnyArray]:
     """np.split."""
     ary, parts = array(ary), values(indices_or_sections, "split")
     if parts.ndim == 0 and ary.shape[axis] % int(parts):
@@ -304,14 +312,14 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[AnyArray]:
 
 
 @rule("hsplit")
-def hsplit(ary: Any, indices_or_sections: Any) -> list[AnyArray]:
+def hsplit(ary: ArrayLike, indices_or_sections: Integers) -> list[AnyArray]:
     """np.hsplit."""
     ary = array(ary)
     return split(ary, indices_or_sections, 1 if ary.ndim > 1 else 0)
 
 
 @rule("vsplit")
-def vsplit(ary: Any, indices_or_sections: Any) -> list[AnyArray]:
+def vsplit(ary: ArrayLike, indices_or_sections: Integers) -> list[AnyArray]:
     """np.vsplit."""
     ary = array(ary)
     if ary.ndim < 2:
@@ -320,7 +328,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[AnyArray]:
 
 
 @rule("dsplit")
-def dsplit(ary: Any, indices_or_sections: Any) -> list[AnyArray]:
+def dsplit(ary: ArrayLike, indices_or_sections: Integers) -> list[AnyArray]:
     """np.dsplit."""
     ary = array(ary)
     if ary.ndim < 3:
@@ -329,15 +337,15 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[AnyArray]:
 
 
 @rule("unstack")
-def unstack(x: ArrayLike, /, *, axis: int = 0) -> Any:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[AnyArray, ...]:
     """np.unstack."""
     return tuple(ops.unbind(array(x), axis))
 
 
 @rule("lib.stride_tricks.sliding_window_view")
 def sliding_window_view(
-    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
-) -> Any:
+    x: ArrayLike, window_shape: ShapeLike, axis: Axes = None, *, subok: bool = False, writeable: bool = False
+) -> AnyArray:
     """np.lib.stride_tricks.sliding_window_view: a view of all windows, which nobody can write into."""
     only("sliding_window_view", "writeable", writeable, (False,))
     x = array(x)

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from pullback.core.array_type import check
-from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Out
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axis, Integers, NoValue, Order, Out, SortKind
 from pullback.interop.adapters.indexing import take_along_axis
 from pullback.interop.adapters.reductions import without_nan
-from pullback.interop.operands import array, frozen, is_hidden, only, ops, tensor_of, values
+from pullback.interop.operands import array, astype, frozen, is_hidden, only, ops, tensor_of, values
 from pullback.interop.registry import numpy_object, rule
 
 
-def _flat(a: Any, axis: Axes) -> Any:
+def _flat(a: ArrayLike, axis: Axis) -> tuple[AnyArray, int]:
     a = array(a)
     return (ops.reshape(a, (-1,)), 0) if axis is None else (a, axis)
 
 
 @rule("sort")
-def sort(a: Any, axis: Axes = -1, kind: Any = None, order: str | None = None, *, stable: Any = None) -> Any:
+def sort(
+    a: ArrayLike, axis: Axis = -1, kind: SortKind | None = None, order: Order = None, *, stable: bool | None = None
+) -> AnyArray:
     """np.sort."""
     only("sort", "order", order, (None,))
     if kind is not None or stable is not None:
@@ -34,21 +36,27 @@ def sort(a: Any, axis: Axes = -1, kind: Any = None, order: str | None = None, *,
     return ops.sort(a, axis)[0]
 
 
-def _complex_order(a: Any, axis: Any) -> AnyArray:
+def _complex_order(a: AnyArray, axis: int) -> AnyArray:
     if is_hidden(a):
         return lexsort((np.imag(a), np.real(a)), axis)
     return np.argsort(frozen(a, "sort"), axis, kind="stable")
 
 
 @rule("sort_complex")
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: ArrayLike) -> AnyArray:
     """np.sort_complex: complex numbers, ordered by real part, then by imaginary part."""
-    a = sort(array(a))
-    return a if a.dtype.kind == "c" else np.astype(a, np.complex64 if a.dtype.char in "bhBH" else np.complex128)
+    found = sort(a)
+    return (
+        found
+        if found.dtype.kind == "c"
+        else astype(found, np.complex64 if found.dtype.char in "bhBH" else np.complex128)
+    )
 
 
 @rule("argsort")
-def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def argsort(
+    a: ArrayLike, axis: Axis = -1, kind: SortKind | None = None, order: Order = None, *, stable: bool | None = None
+) -> AnyArray:
     """np.argsort."""
     only("argsort", "order", order, (None,))
     a, axis = _flat(a, axis)
@@ -65,7 +73,9 @@ def _check_selection(kind: Any) -> None:
 
 
 @rule("partition")
-def partition(a: ArrayLike, kth: Any, axis: Any = -1, kind: str = "introselect", order: str | None = None) -> AnyArray:
+def partition(
+    a: ArrayLike, kth: Integers, axis: Axis = -1, kind: Literal["introselect"] = "introselect", order: Order = None
+) -> AnyArray:
     """np.partition."""
     only("partition", "order", order, (None,))
     _check_selection(kind)
@@ -77,7 +87,7 @@ def _constant(name: str) -> Callable[..., Any]:
     """The rule of a function whose result is indices, counts or truth values: nothing to differentiate."""
     function = numpy_object(name)
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> Any:
         if name in OF_HIDDEN and is_hidden(*_spread((*args, *kwargs.values()))):
             return OF_HIDDEN[name](*args, **kwargs)
         kwargs = {key: _plain(x, name) for key, x in kwargs.items()}
@@ -93,20 +103,20 @@ def _plain(x: Any, name: str) -> Any:
     return frozen(x, name) if hasattr(x, "requires_grad") else x
 
 
-def _spread(given: Any) -> list[Any]:
+def _spread(given: Iterable[object]) -> list[Any]:
     return [y for x in given for y in (x if isinstance(x, (list, tuple)) else (x,))]
 
 
 # -- where the numbers of many samples are not seen: the same in operators -------------------------------------------
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Any = None) -> AnyArray:
     """np.searchsorted."""
     a, v = array(a), array(v)
     a = a if sorter is None else np.take(a, sorter)
     dtype = np.result_type(a, v)
-    return ops.searchsorted(np.astype(a, dtype), np.astype(v, dtype), side=side)
+    return ops.searchsorted(astype(a, dtype), astype(v, dtype), side=side)
 
 
-def digitize(x: AnyArray, bins: Any, right: bool = False) -> AnyArray:
+def digitize(x: AnyArray, bins: ArrayLike, right: bool = False) -> AnyArray:
     """np.digitize; bins that differ between samples must increase."""
     bins, side = array(bins), "left" if right else "right"
     if not is_hidden(bins) and len(bins) > 1 and np.all(bins[1:] <= bins[:-1]) and bins[0] != bins[-1]:
@@ -115,20 +125,25 @@ def digitize(x: AnyArray, bins: Any, right: bool = False) -> AnyArray:
     return searchsorted(bins, x, side)
 
 
-def _examine_increasing(bins: Any) -> None:
+def _examine_increasing(bins: AnyArray) -> None:
     if np.any(np.diff(bins) < 0):
         raise ValueError("np.digitize: bins must increase, in every sample where they are batched.")
 
 
 def isin(
-    element: AnyArray, test_elements: AnyArray, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+    element: AnyArray,
+    test_elements: AnyArray,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: SortKind | None = None,
 ) -> AnyArray:
     """np.isin."""
     return ops.isin(array(element), array(test_elements), invert=bool(invert))
 
 
 def argpartition(
-    a: AnyArray, kth: Any, axis: Any = -1, kind: str = "introselect", order: str | None = None
+    a: AnyArray, kth: Integers, axis: Axis = -1, kind: Literal["introselect"] = "introselect", order: Order = None
 ) -> AnyArray:
     """np.argpartition."""
     only("argpartition", "order", order, (None,))
@@ -137,18 +152,18 @@ def argpartition(
     return ops._numpy_argpartition(a, axis, values(kth, "argpartition").tolist())
 
 
-def lexsort(keys: Any, axis: Axes = -1) -> AnyArray:
+def lexsort(keys: Iterable[ArrayLike], axis: int = -1) -> AnyArray:
     """np.lexsort: by the last key, and by the others where it is equal."""
     first, *others = [array(key) for key in keys]
-    found = ops.argsort(first, axis, stable=True)
+    found: AnyArray = ops.argsort(first, axis, stable=True)
     for key in others:
         step = ops.argsort(take_along_axis(key, found, axis), axis, stable=True)
         found = take_along_axis(found, step, axis)
     return found
 
 
-def _nanarg(find: Any, otherwise: float) -> Callable[..., Any]:
-    def run(a: AnyArray, axis: Any = None, out: Out = None, *, keepdims: Any = False) -> AnyArray:
+def _nanarg(find: Callable[..., AnyArray], otherwise: float) -> Callable[..., Any]:
+    def run(a: AnyArray, axis: Axis = None, out: Out = None, *, keepdims: bool | NoValue = False) -> AnyArray:
         a = array(a)
         check(_examine_known, np.all(np.isnan(a), axis) if a.dtype.kind in "fc" else np.False_)
         keepdims = keepdims is not np._NoValue and bool(keepdims)
@@ -157,12 +172,12 @@ def _nanarg(find: Any, otherwise: float) -> Callable[..., Any]:
     return run
 
 
-def _examine_known(lost: Any) -> None:
+def _examine_known(lost: AnyArray) -> None:
     if np.any(lost):
         raise ValueError("All-NaN slice encountered")
 
 
-def unravel_index(indices: AnyArray, shape: Any, order: str = "C") -> Any:
+def unravel_index(indices: AnyArray, shape: int | Sequence[int], order: Order = "C") -> tuple[AnyArray, ...]:
     """np.unravel_index."""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     check(functools.partial(_examine_range, "unravel_index", math.prod(sizes)), indices)
@@ -173,7 +188,9 @@ def unravel_index(indices: AnyArray, shape: Any, order: str = "C") -> Any:
     return tuple(found[::-1] if order == "C" else found)
 
 
-def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> AnyArray:
+def ravel_multi_index(
+    multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise", order: Order = "C"
+) -> Any:
     """np.ravel_multi_index."""
     modes = (mode,) * len(dims) if isinstance(mode, str) else mode
     found: Any = 0
@@ -187,7 +204,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
     return found
 
 
-def _examine_range(name: str, size: int, index: Any) -> None:
+def _examine_range(name: str, size: int, index: AnyArray) -> None:
     if np.any((index < 0) | (index >= size)):
         raise ValueError(f"np.{name}: an index is out of bounds for size {size}.")
 

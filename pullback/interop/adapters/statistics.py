@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.array_type import check
-from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, DTypeLike, Out
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, DTypeLike, Mask, NoValue, Out
 from pullback.core.tensor import Tensor
 from pullback.interop.adapters.reductions import root, spread_among
 from pullback.interop.operands import (
     along,
     array,
+    astype,
     axes_of,
     cast,
     deliver,
@@ -24,6 +26,7 @@ from pullback.interop.operands import (
     index_values,
     is_hidden,
     laid_out,
+    moveaxis,
     needs_grad,
     ops,
     refuse,
@@ -33,7 +36,9 @@ from pullback.interop.registry import rule
 
 
 @rule("average")
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+def average(
+    a: ArrayLike, axis: Axes = None, weights: ArrayLike | None = None, returned: bool = False, *, keepdims: bool = False
+) -> Any:
     """np.average; differentiable in the weights too."""
     a = floating(array(a))
     if weights is None:
@@ -50,7 +55,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
             )
         order = sorted(range(len(axes)), key=axes.__getitem__)
         w = np.reshape(np.transpose(w, order), [a.shape[i] if i in axes else 1 for i in range(a.ndim)])
-    w = np.broadcast_to(np.astype(w, np.result_type(a, w)), a.shape)
+    w = np.broadcast_to(astype(w, np.result_type(a, w)), a.shape)
     scale = np.sum(w, axes, keepdims=bool(keepdims))
     result = np.sum(a * w, axes, keepdims=bool(keepdims)) / scale
     return (result, scale) if returned else result
@@ -58,14 +63,14 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 @rule("nanvar")
 def nanvar(
-    a: Any,
+    a: ArrayLike,
     axis: Axes = None,
     dtype: DTypeLike = None,
     out: Out = None,
-    ddof: float = 0,
-    keepdims: bool = False,
+    ddof: Any = 0,
+    keepdims: bool | NoValue = False,
     *,
-    where: Any = True,
+    where: Mask = True,
     mean: Any = None,
     correction: Any = None,
 ) -> AnyArray:
@@ -80,7 +85,7 @@ def nanvar(
     return deliver("nanvar", result if _asked(keepdims) else np.squeeze(result, axes), out)
 
 
-def _unset(x: Any) -> bool:
+def _unset(x: object) -> bool:
     return x is None or x is np._NoValue
 
 
@@ -91,18 +96,18 @@ def nanstd(
     dtype: DTypeLike = None,
     out: Out = None,
     ddof: float = 0,
-    keepdims: bool = False,
+    keepdims: bool | NoValue = False,
     *,
-    where: ArrayLike = True,
-    mean: Any = None,
-    correction: Any = None,
+    where: Mask = True,
+    mean: ArrayLike | NoValue | None = None,
+    correction: float | NoValue | None = None,
 ) -> AnyArray:
     """np.nanstd."""
     variance = nanvar(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
     return deliver("nanstd", root(variance), out)
 
 
-def _rows(a: Any, axis: Axes) -> tuple[Any, ...]:
+def _rows(a: AnyArray, axis: Axes) -> tuple[AnyArray, tuple[int, ...]]:
     """(`a` with the dimensions of `axis` gathered into one, the last; which these were)."""
     axes = axes_of(axis, a.ndim)
     if axis is None:
@@ -111,7 +116,7 @@ def _rows(a: Any, axis: Axes) -> tuple[Any, ...]:
     return np.reshape(np.transpose(a, (*kept, *axes)), (*(a.shape[i] for i in kept), -1)), axes
 
 
-def _with_axes(result: Any, axes: Any, ndim: int, lead: int = 0) -> AnyArray:
+def _with_axes(result: AnyArray, axes: Sequence[int], ndim: int, lead: int = 0) -> AnyArray:
     """`result` with dimensions of length 1 where `axes` were; `lead` dimensions stand before all others."""
     kept = iter(result.shape[lead:])
     return np.reshape(result, (*result.shape[:lead], *(1 if i in axes else next(kept) for i in range(ndim))))
@@ -119,7 +124,7 @@ def _with_axes(result: Any, axes: Any, ndim: int, lead: int = 0) -> AnyArray:
 
 @rule("median")
 def median(
-    a: Any, axis: Axes = None, out: Out = None, overwrite_input: bool = False, keepdims: bool = False
+    a: ArrayLike, axis: Axes = None, out: Out = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> AnyArray:
     """np.median; the gradient goes to the middle element, or half to each of the two."""
     a = floating(array(a))
@@ -134,7 +139,7 @@ def median(
 
 @rule("nanmedian")
 def nanmedian(
-    a: Any, axis: Axes = None, out: Out = None, overwrite_input: bool = False, keepdims: bool = False
+    a: ArrayLike, axis: Axes = None, out: Out = None, overwrite_input: bool = False, keepdims: bool | NoValue = False
 ) -> AnyArray:
     """np.nanmedian."""
     a = floating(array(a))
@@ -147,25 +152,25 @@ def nanmedian(
     return deliver("nanmedian", _with_axes(result, axes, a.ndim) if _asked(keepdims) else result, out)
 
 
-def _ranks(rows: Any) -> AnyArray:
+def _ranks(rows: AnyArray) -> AnyArray:
     """For each element the place where it will stand when they are sorted; nan for nan."""
     plain = frozen(rows, "sort")
     ranks = np.argsort(np.argsort(plain, kind="stable"), kind="stable").astype(float)
     return np.where(np.isnan(plain), np.nan, ranks) if plain.dtype.kind == "f" else ranks
 
 
-def _last_place(rows: Any) -> AnyArray:
+def _last_place(rows: AnyArray) -> AnyArray:
     """The place of the last element that is not nan, once they are sorted; nan where all are."""
     count = np.sum(~np.isnan(rows), -1, keepdims=True)
     return np.where(count > 0, count - 1.0, np.nan)
 
 
-def _at(s: AnyArray, index: Any) -> Any:
+def _at(s: AnyArray, index: Any) -> AnyArray:
     """The elements of the last dimension at these places: the same ones of every row, or those of each."""
     return s[..., index] if index.ndim == 1 else np.take_along_axis(s, index, -1)
 
 
-def _asked(keepdims: Any) -> bool:
+def _asked(keepdims: bool | NoValue) -> bool:
     """True if keepdims was given, and is true. NumPy's default is an object of its own, not False."""
     return keepdims is not np._NoValue and bool(keepdims)
 
@@ -175,15 +180,15 @@ def _quantile_rule(name: str, scale: Any) -> None:
 
     @rule(name)
     def quantile(
-        a: Any,
-        q: Any,
-        axis: Any = None,
+        a: ArrayLike,
+        q: ArrayLike,
+        axis: Axes = None,
         out: Out = None,
         overwrite_input: bool = False,
         method: str = "linear",
-        keepdims: bool = False,
+        keepdims: bool | NoValue = False,
         *,
-        weights: Any = None,
+        weights: ArrayLike | None = None,
     ) -> AnyArray:
         a = array(a)
         q = np.array(q, a.dtype) if type(q) in (int, float) and a.dtype.kind == "f" else floating(array(q))
@@ -212,7 +217,9 @@ _SLOPES = {
 _OF_ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
 
 
-def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any) -> AnyArray:
+def _quantile(
+    name: str, a: AnyArray, q: AnyArray, axis: Axes, method: str, keepdims: bool, weights: ArrayLike | None
+) -> AnyArray:
     """Differentiable in `a`, and in `q` where elements are interpolated; steps in the weights.
 
     NumPy is asked for the quantile of the elements' ranks: it says between which places the result lies.
@@ -222,7 +229,9 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
     hidden = is_hidden(q, weights) or (
         (of_known or weights is not None) and is_hidden(rows)
     )  # then NumPy cannot be asked
-    plain, count = q.detach() if is_hidden(q) else frozen(q, name), rows.shape[-1]
+    count: Any = rows.shape[-1]
+    hidden_q: Any = q
+    plain = hidden_q.detach() if is_hidden(q) else frozen(q, name)
     if hidden:
         place, count = _linear_place(name, rows, plain, method, weights)
     elif weights is not None:
@@ -233,7 +242,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
     else:
         place = ask(np.arange(count, dtype=float), plain, -1, method=method)
     if not hidden:
-        place = np.moveaxis(place.reshape(q.size, *place.shape[q.ndim :]), 0, -1)
+        place = moveaxis(place.reshape(q.size, *place.shape[q.ndim :]), 0, -1)
     known = np.nan_to_num(place)
     rows = tensor_of(rows) if hidden and not isinstance(rows, Tensor) else rows  # which takes the places as an index
     s, low = np.sort(rows), np.floor(known).astype(int)
@@ -254,11 +263,11 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
         result = end + (above - below) * (part - ~near)
     if s.dtype.kind in "fc":  # nan is sorted last, and spreads
         result = np.where(np.isnan(place) if of_known else np.isnan(s[..., -1:]), s.dtype.type(np.nan), result)
-    result = np.reshape(np.moveaxis(result, -1, 0), (*q.shape, *rows.shape[:-1]))
+    result = np.reshape(moveaxis(result, -1, 0), (*q.shape, *rows.shape[:-1]))
     return _with_axes(result, axes, a.ndim, q.ndim) if keepdims else result
 
 
-def _linear_place(name: str, rows: Any, q: Any, method: str, weights: Any) -> tuple[Any, Any]:
+def _linear_place(name: str, rows: AnyArray, q: AnyArray, method: str, weights: object) -> tuple[Any, Any]:
     """(between which places the quantiles of many samples lie, of how many elements)."""
     if weights is not None:
         raise refuse(name, "weights", "they decide where the quantiles lie, which cannot be seen under vmap")
@@ -286,7 +295,8 @@ def _along(name: str, w: AnyArray, a: AnyArray, axis: Axes) -> AnyArray:
         if axis is None or w.shape != tuple(a.shape[i] for i in axes):
             raise ValueError(f"np.{name}: weights have shape {w.shape}, a has {tuple(a.shape)} and axis is {axis}.")
         w = w.transpose(np.argsort(axes)).reshape([n if i in axes else 1 for i, n in enumerate(a.shape)])
-    return _rows(np.broadcast_to(w, a.shape), axis)[0]
+    rows, _ = _rows(np.broadcast_to(w, a.shape), axis)
+    return rows
 
 
 @rule("cov")
@@ -295,7 +305,7 @@ def cov(
     y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
-    ddof: Any = None,
+    ddof: float | None = None,
     fweights: ArrayLike | None = None,
     aweights: ArrayLike | None = None,
     *,
@@ -320,14 +330,15 @@ def cov(
         free = total - ddof * (np.sum(w * aweights) / total if aweights is not None else 1)
     check(functools.partial(_examine_freedom, x.shape[1]), array(free))
     x = x - np.average(x, 1, w, keepdims=True)
-    return np.squeeze(np.matmul(x if w is None else x * w, np.conjugate(np.transpose(x))) / free)
+    found: AnyArray = np.squeeze(np.matmul(x if w is None else x * w, np.conjugate(np.transpose(x))) / free)
+    return found
 
 
-def _weights_of(argument: str, w: Any, count: Any) -> AnyArray:
+def _weights_of(argument: str, w: AnyArray, count: int) -> AnyArray:
     if w.shape != (count,):
         raise RuntimeError(f"np.cov: {argument} must be a vector of {count}, one for each observation.")
     check(functools.partial(_examine_sign, argument), w)
-    return np.astype(w, float)
+    return astype(w, float)
 
 
 def _examine_sign(argument: str, w: AnyArray) -> None:
@@ -335,17 +346,17 @@ def _examine_sign(argument: str, w: AnyArray) -> None:
         raise ValueError(f"np.cov: {argument} cannot be negative.")
 
 
-def _examine_counts(counts: Any) -> None:
+def _examine_counts(counts: AnyArray) -> None:
     if np.any(counts != np.around(counts)):
         raise TypeError("np.cov: fweights must be integer.")
 
 
-def _examine_freedom(observations: int, free: Any) -> None:
+def _examine_freedom(observations: int, free: AnyArray) -> None:
     if np.any(free <= 0):
         raise refuse("cov", "ddof", f"{observations} observations leave no degrees of freedom")
 
 
-def _variables(m: Any, rowvar: Any, dtype: DTypeLike) -> AnyArray:
+def _variables(m: ArrayLike, rowvar: bool, dtype: DTypeLike) -> AnyArray:
     """The observations as a matrix with one variable in each row."""
     m = floating(array(m)) if dtype is None else cast(array(m), dtype, "cov", "unsafe")
     if m.ndim > 2:
@@ -366,7 +377,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, d
 
 
 @rule("trapezoid", "trapz")
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> AnyArray:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1) -> AnyArray:
     """np.trapezoid."""
     y = array(y)
     at = normalize_axis_index(axis, y.ndim)  # x may have more dimensions, in which a negative axis is another one

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, plain_until, show_as_plural, wrap_array
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, plain_until, show_as_plural, wrap_array
 from pullback.core.array_type import layout_of
 from pullback.core.cuts import WATCHED
+from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike, Order
 from pullback.core.tensor import Tensor, ndarray
 from pullback.core.version import start_unsaved
 from pullback.interop.adopt.dispatchers import REFUSALS, Dispatcher, concerns_us, first_tensor, of_lists
@@ -56,7 +57,7 @@ class Creation(Dispatcher):
         self.always = always
 
     @unseen
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> object:
         try:
             made = self.genuine(*args, **kwargs)
         except REFUSALS as error:
@@ -72,7 +73,7 @@ class Creation(Dispatcher):
             return ours_take_part.get() is not False
         return _current().level > plain_until.get() and State.on
 
-    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+    def on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         made = of_lists(self.genuine, args, kwargs)
         return show_as_plural(made) if type(made) in SCALAR_FACES else made
 
@@ -82,11 +83,11 @@ class Full(Creation):
 
     __slots__ = ()
 
-    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+    def on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         return _full(*args, **kwargs)
 
 
-def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **options: Any) -> Any:
+def _full(shape: Any, fill_value: ArrayLike, dtype: Any = None, order: Any = "C", **options: Any) -> Any:
     value = _array(fill_value)
     made = buffer(np.zeros(shape, value.dtype if dtype is None else dtype, order, **options))
     made[...] = value
@@ -98,11 +99,11 @@ class Arange(Creation):
 
     __slots__ = ()
 
-    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+    def on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         return _arange(*args, **kwargs)
 
 
-def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **options: Any) -> Any:
+def _arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike = None, **options: Any) -> Any:
     start, stop = (0, start) if stop is None else (start, stop)
     ends: list[Any] = [frozen(x, "arange")[()] for x in (start, stop, step)]
     values = np.arange(*ends, dtype=dtype, **options)
@@ -117,7 +118,7 @@ class FromIterable(Creation):
     __slots__ = ()
 
     @unseen
-    def __call__(self, iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
+    def __call__(self, iter: Any, dtype: Any, count: int = -1, **options: Any) -> object:
         if not self.records() or np.dtype(dtype).subdtype is not None or np.dtype(dtype).kind not in "fc":
             return self.genuine(iter, dtype, count, **options)
         items = list(iter if count < 0 else itertools.islice(iter, count))
@@ -139,7 +140,7 @@ class Conversion(Creation):
         self.copies = genuine is np.array
 
     @unseen
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> object:
         if args:
             given = args[0]
             if type(given) in _WHOLE and self.genuine in _RETURNING and _is_asked_as_it_is(given, *args[1:], **kwargs):
@@ -159,7 +160,7 @@ class Conversion(Creation):
             return buffer(made) if fresh and self.records() else made
         return self.on_tensors(args, kwargs)
 
-    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+    def on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         if args:
             given, *rest = args
         else:
@@ -195,7 +196,7 @@ _WHOLE = ARRAYS - SCALAR_FACES  # of a number, np.asarray makes an array
 _RETURNING = (np.asarray, np.asanyarray)
 
 
-def _is_asked_as_it_is(given: Any, dtype: Any = None, /, *more: Any, **kwargs: Any) -> bool:
+def _is_asked_as_it_is(given: Array, dtype: DTypeLike = None, /, *more: object, **kwargs: Any) -> bool:
     """True if np.asarray, of an Array, returns it. SciPy asks this at the beginning of nearly every function."""
     if kwargs and dtype is None and len(kwargs) == 1:
         dtype, kwargs = kwargs.get("dtype", ndarray), {}
@@ -207,7 +208,7 @@ class Checked(Conversion):
 
     __slots__ = ()
 
-    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+    def on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         made = _checked(*args, **kwargs)
         if made.dtype.kind in "fc" and not is_hidden(made) and not np.all(np.isfinite(made)):
             raise ValueError("array must not contain infs or NaNs")
@@ -219,11 +220,11 @@ class Required(Conversion):
 
     __slots__ = ()
 
-    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+    def on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         return _required(*args, **kwargs)
 
 
-def _required(a: Any, dtype: Any = None, requirements: Any = None, **like: Any) -> Any:
+def _required(a: ArrayLike, dtype: DTypeLike = None, requirements: Any = None, **like: object) -> AnyArray:
     made = np.asarray(a, dtype, like=first_tensor((a,)))
     memory = layout_of(made)
     if memory is None or (found := np.require(memory, None, requirements)) is memory:
@@ -231,11 +232,11 @@ def _required(a: Any, dtype: Any = None, requirements: Any = None, **like: Any) 
     return made.copy("F" if found.flags.f_contiguous else "C")
 
 
-def _checked(a: Any, dtype: Any = None, order: Any = None) -> Any:
+def _checked(a: ArrayLike, dtype: DTypeLike = None, order: Any = None) -> AnyArray:
     return np.asarray(a, dtype, order and order.upper(), like=first_tensor((a,)))
 
 
-def _in_order(made: Any, order: Any) -> Any:
+def _in_order(made: AnyArray, order: Order) -> AnyArray:
     """`made`, or a copy whose memory lies in the order "C" or "F" if that is asked for."""
     memory = layout_of(made)
     if memory is None or (memory.flags.f_contiguous if order == "F" else memory.flags.c_contiguous):
@@ -247,7 +248,7 @@ _ORDERS = {"ascontiguousarray": "C", "asfortranarray": "F"}
 _BY_VALUE = (*SEQUENCES, bool, int, float, complex)  # what an array is made of without sharing memory
 
 
-def _objects(x: Any) -> Any:
+def _objects(x: Any) -> np.ndarray[Any, Any]:
     """An array of objects, each a number or a tensor of one element, as NumPy makes them of numbers."""
     items = _nested(x)
     shape, first = [], items
@@ -260,12 +261,12 @@ def _objects(x: Any) -> Any:
     return made.reshape(shape)
 
 
-def _nested(x: Any) -> Any:
+def _nested(x: object) -> Any:
     """Lists, as deep as `x` has dimensions, of its elements."""
     if isinstance(x, SEQUENCES) or (isinstance(x, (Tensor, ndarray)) and x.ndim):
         return [_nested(item) for item in x]
     return x
 
 
-def _array(x: Any) -> Any:
+def _array(x: object) -> AnyArray:
     return np.asarray(x, like=first_tensor((x,)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
 from typing import Any, Self
 
@@ -29,7 +29,7 @@ FILES.add(__file__)
 REFUSALS = (DetachingError, TypeError, ValueError)
 
 
-def concerns_us(error: Exception, args: Any, kwargs: Any) -> bool:
+def concerns_us(error: Exception, args: Iterable[object], kwargs: dict[str, Any]) -> bool:
     """True if a call failed because of one of our tensors: among the arguments, or out of a function among them."""
     awaited = isinstance(error, AwaitedError) or isinstance(error.__cause__, AwaitedError)
     return awaited or first_tensor(args, kwargs) is not None
@@ -42,7 +42,7 @@ class Dispatcher:
     __slots__ = ("__dict__", "genuine")
     genuine: Callable[..., Any]
 
-    def __new__(cls, genuine: Callable[..., Any], *_: Any) -> Self:
+    def __new__(cls, genuine: Callable[..., Any], *_: object) -> Self:
         kind: Any = cls
         made: Self = object.__new__(_referable(kind) if slots_like(genuine) else kind)
         return made
@@ -56,7 +56,7 @@ class Dispatcher:
         )
 
     @unseen
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> object:
         try:
             return self.genuine(*args, **kwargs)
         except REFUSALS as error:
@@ -64,11 +64,11 @@ class Dispatcher:
                 raise
         return self.on_tensors(args, kwargs)
 
-    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+    def on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """The result where our tensors are among the arguments, or in lists among them."""
         raise NotImplementedError
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> object:
         kind = type(self.genuine)
         binds = instance is not None and hasattr(kind, "__get__") and kind is not MethodType  # which is bound already
         return MethodType(self, instance) if binds else self
@@ -76,7 +76,7 @@ class Dispatcher:
     __class__ = property(lambda self: type(self.genuine))
     __globals__ = property(lambda self: self.genuine.__globals__)  # __dict__ is searched for what a function holds
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> bool:
         return self is other or self.genuine == other  # bound methods are equal, and not the same
 
     def __hash__(self) -> int:
@@ -85,7 +85,7 @@ class Dispatcher:
     def __repr__(self) -> str:
         return repr(self.genuine)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return operator.itemgetter(0), ((self.genuine,),)
 
 
@@ -93,7 +93,7 @@ class Dispatcher:
 shown: Callable[[Any], dict[str, Any]] = vars(Dispatcher)["__dict__"].__get__
 
 
-def slots_like(genuine: Any) -> tuple[str, ...]:
+def slots_like(genuine: object) -> tuple[str, ...]:
     """The slot for weak references where the function has one too: numba knows a function by such a reference."""
     return ("__weakref__",) if type(genuine).__weakrefoffset__ else ()
 
@@ -111,11 +111,11 @@ class WithLists(Dispatcher):
 
     __slots__ = ()
 
-    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+    def on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         return of_lists(self.genuine, args, kwargs)
 
 
-def of_lists(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def of_lists(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The rule of a function of NumPy, on the arguments with arrays in place of lists that hold our tensors."""
     joined = _of_sequences if function.__name__ in _OF_SEQUENCES else joined_list
     given = {name: joined(x) for name, x in kwargs.items()}
@@ -126,12 +126,12 @@ def of_lists(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 _OF_SEQUENCES = {"concatenate", "concat", "stack", "hstack", "vstack", "dstack", "column_stack", "block", "meshgrid"}
 
 
-def joined_list(x: Any) -> Any:
+def joined_list(x: object) -> object:
     """One array of a list that holds our tensors; anything else as it is."""
     return array(x) if isinstance(x, SEQUENCES) and first_tensor(x) is not None else x
 
 
-def _of_sequences(x: Any) -> Any:
+def _of_sequences(x: object) -> object:
     return [joined_list(item) for item in x] if isinstance(x, SEQUENCES) else x
 
 

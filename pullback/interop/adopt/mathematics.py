@@ -8,16 +8,17 @@ Functions that are constant between jumps (floor, isnan) give what Python gives,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from pullback.core.array_face import ARRAYS, program_run
+from pullback.core.array_face import ARRAYS, Array, program_run
 from pullback.core.array_type import array_type, check, innermost, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor
 from pullback.func.rules.calls import as_step, is_recorded
@@ -38,7 +39,7 @@ class Mathematics(Dispatcher):
         super().__init__(genuine)
         self.rule = rule
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any) -> object:
         if args and type(args[0]) in ARRAYS:
             return self.on_tensors(args, {})  # at once, though Python's refusal would lead there too
         try:
@@ -48,7 +49,7 @@ class Mathematics(Dispatcher):
                 raise
         return self.on_tensors(args, {})
 
-    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+    def on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         if program_run.get() is not None:  # a trace runs
             leaves = flatten((args, kwargs))[0]
             recorded = next(filter(is_recorded, leaves), None)
@@ -80,7 +81,7 @@ class OfSeveral(Mathematics):
 
     __slots__ = ()
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any) -> object:
         if args and (type(args[-1]) in ARRAYS or type(args[0]) in ARRAYS):
             return self.on_tensors(args, {})
         try:
@@ -96,7 +97,7 @@ class WithKeywords(Mathematics):
 
     __slots__ = ()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> object:
         return Dispatcher.__call__(self, *args, **kwargs)
 
 
@@ -105,7 +106,7 @@ class OfIterables(WithKeywords):
 
     __slots__ = ()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> object:
         given = [x if hasattr(x, "__len__") else list(x) for x in args]
         if any(type(x) in (list, tuple) and x and (type(x[0]) in ARRAYS or type(x[-1]) in ARRAYS) for x in given):
             return self.on_tensors(tuple(given), kwargs)
@@ -125,12 +126,12 @@ def _plain(x: Any) -> Any:
     return type(x)(map(_plain, x)) if isinstance(x, (list, tuple)) else x
 
 
-def _scalar(x: Any) -> Any:
+def _scalar(x: object) -> object:
     """Python takes an array of one element for the number in it."""
     return x.reshape(()) if isinstance(x, Tensor) and x.ndim and x.size == 1 else x
 
 
-def _log(x: Any, base: Any = None) -> Any:
+def _log(x: Array, base: ArrayLike | None = None) -> AnyArray:
     return np.log(x) if base is None else np.log(x) / np.log(base)
 
 
@@ -139,17 +140,17 @@ def _remainder(x: Any, y: Any) -> Any:
     return x - n * y
 
 
-def _modf(x: Any) -> Any:
+def _modf(x: Array) -> tuple[AnyArray, float]:
     whole = math.modf(_plain(x))[1]
     return x - whole, whole
 
 
-def _frexp(x: Any) -> Any:
+def _frexp(x: Array) -> tuple[AnyArray, int]:
     exponent = math.frexp(_plain(x))[1]
     return x * 2.0**-exponent, exponent
 
 
-def _gamma(x: Any) -> Any:
+def _gamma(x: Array) -> Any:
     return math.copysign(1.0, math.gamma(_plain(x))) * np.exp(special.gammaln(x))
 
 
@@ -157,11 +158,11 @@ def _norm(*x: Any) -> Any:
     return np.hypot(*x) if len(x) == 2 else np.sqrt(sum(v * v for v in x))
 
 
-def _joined(items: Any) -> Any:
+def _joined(items: Iterable[Any]) -> Any:
     return items if isinstance(items, Tensor) else array(list(items))
 
 
-def _complex(function: Any) -> Any:
+def _complex(function: Callable[..., Any]) -> Callable[[Array], AnyArray]:
     return lambda x: function(x + 0j)
 
 

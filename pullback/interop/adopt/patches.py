@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ _BY_RULES: list[tuple[str, tuple[str, ...], set[str]]] = [
 ]  # fmt: skip
 
 
-def _classes_of(package: Any, names: tuple[str, ...]) -> list[type]:
+def _classes_of(package: ModuleType | None, names: tuple[str, ...]) -> list[type]:
     """The classes with these names, and their bases in the package, if it has been imported."""
     found = [vars(package)[name] for name in names if name in vars(package)] if package is not None else []
     return sorted({b for c in found for b in c.__mro__ if b.__module__.startswith("scipy.")}, key=lambda c: c.__name__)
@@ -125,7 +125,7 @@ def _by_rule(rule: str) -> Callable[[Any], Any]:
     def replaced(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         @unseen
-        def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def called(self: Any, *args: object, **kwargs: object) -> Any:
             if first_tensor(args, kwargs) is None and not any(issubclass(type(x), Holder) for x in args):
                 return method(self, *args, **kwargs)
             return RULES[rule](self, *args, **kwargs)
@@ -135,7 +135,7 @@ def _by_rule(rule: str) -> Callable[[Any], Any]:
     return replaced
 
 
-def with_rules(distribution: Any) -> Any:
+def with_rules(distribution: object) -> Any:
     """A distribution like this one, whose methods take our tensors without `adopt()`, and those frozen from it too."""
     kind: Any = type(distribution)
     made: Any = object.__new__(_kind_with_rules(kind))
@@ -185,7 +185,7 @@ def _of_elements(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def called(self: Any, arr: Any) -> None:
-        given = joined_list(arr)
+        given: Any = joined_list(arr)
         if type(given) in ARRAYS:
             self.iter = given.flat
         else:
@@ -202,7 +202,7 @@ def _of_callback(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     @unseen
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def called(self: Any, *args: object, **kwargs: object) -> Any:
         inside = modes.current().level and is_users_file(getattr(self.pyfunc, "__code__", _NO_CODE).co_filename)
         if self.pyfunc is not np._NoValue and (inside or first_tensor(args, kwargs) is not None):
             return twin(self)(*args, **kwargs)

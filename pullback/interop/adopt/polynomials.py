@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from contextvars import ContextVar
-from typing import Any
 
 from pullback.core.errors import UnsupportedError
 from pullback.core.tensor import Tensor
@@ -20,11 +19,11 @@ _TRIM = "np.polynomial.polyutils.trimseq"
 _inner: ContextVar[bool] = ContextVar("_inner", default=False)  # True in what one of the functions calls
 
 
-def _in_full(seq: Any) -> Any:
+def _in_full(seq: object) -> object:
     return seq if isinstance(seq, Tensor) and needs_grad(seq) else genuine(_TRIM)(seq)
 
 
-def _checked(name: str, *args: Any, **kwargs: Any) -> Any:
+def _checked(name: str, *args: object, **kwargs: object) -> object:
     """Run a function whose results NumPy shortens."""
     inner = _inner.get()
     token = _inner.set(True)

@@ -213,7 +213,13 @@ def _entries(found: Iterable[Namespace]) -> Iterator[tuple[Namespace, str, Any]]
 def _importing(genuine: Callable[..., Any]) -> Callable[..., Any]:
     """`__import__` that gives adopted namespaces views: in later modules, notebook cells and functions."""
 
-    def import_(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+    def import_(
+        name: str,
+        globals: Namespace | None = None,
+        locals: Namespace | None = None,
+        fromlist: Sequence[str] = (),
+        level: int = 0,
+    ) -> object:
         module = genuine(name, globals, locals, fromlist, level)
         if name.startswith(_ROOTS) and globals and State.on and is_reached(globals):
             apply_patches()  # of what has been imported by now

@@ -37,7 +37,7 @@ class Ufunc(Dispatcher):
             self.__dict__.pop(name, None)  # the ufunc's own, which the class has too
 
     @unseen
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         try:
             return self.genuine(*args, **kwargs)
         except REFUSALS:
@@ -73,7 +73,7 @@ class Switch:
         self.lock = threading.RLock()  # of which a signal's handler, which may run a transform, is no other holder
 
     @unseen
-    def __call__(self) -> None:
+    def __call__(self) -> Any:
         """Bring the view in line with what runs."""
         with self.lock:
             kind = self.inside if State.on and transform_runs() else self.outside

@@ -45,7 +45,7 @@ class View(ModuleType):
             if name in own and genuine_of(own[name]) is not value and not name.startswith("__"):
                 own[name] = adopted(value)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         setattr(genuine_of(self), name, genuine_of(value))
         self.__dict__[name] = adopted(value)
         _forget_ufunc(self, name)
@@ -58,17 +58,17 @@ class View(ModuleType):
     def __dir__(self) -> Iterable[str]:
         return dir(genuine_of(self))
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> bool:
         return genuine_of(self) is genuine_of(other)
 
     def __hash__(self) -> int:
         return hash(genuine_of(self))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return importlib.import_module, (self.__name__,)
 
 
-def _fill(view: View, name: str) -> Any:
+def _fill(view: View, name: str) -> object:
     found = vars(view)[name] = adopted(getattr(genuine_of(view), name))
     if issubclass(type(found), View):
         apply_patches()  # it may have been imported just now
@@ -94,7 +94,7 @@ def genuine_of(value: Any) -> Any:
     return value.genuine if issubclass(type(value), Dispatcher) else value
 
 
-def adopted(value: Any) -> Any:
+def adopted(value: object) -> Any:
     """The view or dispatcher that stands for this value, or the value itself."""
     found = _stand_ins.get(id(value))
     if found is not None:
@@ -104,7 +104,7 @@ def adopted(value: Any) -> Any:
     return value
 
 
-def _of_scipy(value: Any) -> Any:
+def _of_scipy(value: Any) -> Dispatcher | View:
     if issubclass(type(value), type):
         return (ScipyKind if scipy_name(value) in MAKERS else ScipyClass)(value)
     if isinstance(value, ModuleType):
@@ -112,7 +112,7 @@ def _of_scipy(value: Any) -> Any:
     return (ScipyMaker if scipy_name(value) in MAKERS else ScipyFunction)(value)
 
 
-def _is_replaced(value: Any) -> bool:
+def _is_replaced(value: object) -> bool:
     return id(value) in _stand_ins or _is_scipys(value)
 
 
@@ -130,7 +130,7 @@ def _is_scipys(value: Any) -> bool:
     return of_scipy and callable(value) and hasattr(value, "__name__") and scipy_name(value) in RULES
 
 
-def _is_compiled(value: Any) -> bool:
+def _is_compiled(value: object) -> bool:
     """True if it is a function written in Cython or C."""
     return type(value).__name__ in ("cython_function_or_method", "builtin_function_or_method")
 

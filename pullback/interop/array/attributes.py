@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pullback.arrays.numpy.overlap import refuse_overlap
-from pullback.core.array_face import Scalar, as_array
-from pullback.core.array_type import TENSOR, layout_of
+from pullback.core.array_face import Array, Scalar, as_array
+from pullback.core.array_type import layout_of
 from pullback.core.errors import UnsupportedError, with_article
+from pullback.core.numpy_types import AnyArray, ArrayLike, ShapeLike
 from pullback.core.tensor import Tensor, strided
 from pullback.graph.inplace_views import become_view
 from pullback.graph.journal import note_shape
@@ -18,69 +19,69 @@ from pullback.interop.array.flat import Flat
 from pullback.interop.array.functions import of_a_number, reverse
 from pullback.interop.conversion import plain_array
 from pullback.interop.numpy_errors import refused_as_numpy
-from pullback.interop.operands import array
+from pullback.interop.operands import array, ops
 
 
-def _size(self: Any) -> int:
+def _size(self: Array) -> int:
     return int(self._array.size)
 
 
-def _base(self: Any) -> Any:
+def _base(self: Array) -> Array | None:
     extra = self._extra
     return None if extra is None or extra.base is None else as_array(extra.base)
 
 
-def _strides(self: Any) -> Any:
+def _strides(self: Array) -> tuple[int, ...]:
     return strided(self, "strides").strides
 
 
-def _real(self: Any) -> Any:
-    return TENSOR.real(self) if self._array.dtype.kind == "c" else self
+def _real(self: Array) -> Array:
+    return ops.real(self) if self._array.dtype.kind == "c" else self
 
 
-def _imag(self: Any) -> Any:
+def _imag(self: Array) -> AnyArray:
     if self._array.dtype.kind == "c":
-        return TENSOR.imag(self)
+        return ops.imag(self)
     zeros = np.zeros(self.shape, self.dtype)
     zeros.flags.writeable = False
     return zeros
 
 
-def _number_imag(self: Any) -> Any:
-    return TENSOR.imag(self) if self._array.dtype.kind == "c" else self._array.dtype.type(0)
+def _number_imag(self: Array) -> Array | np.generic:
+    return ops.imag(self) if self._array.dtype.kind == "c" else self._array.dtype.type(0)
 
 
-def _write_real(self: Any, value: Any) -> None:
+def _write_real(self: Array, value: ArrayLike) -> None:
     _real(self)[...] = value
 
 
-def _write_imag(self: Any, value: Any) -> None:
+def _write_imag(self: Array, value: ArrayLike) -> None:
     if self._array.dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
     _imag(self)[...] = value
 
 
-def _matrix_transpose(self: Any) -> Any:
+def _matrix_transpose(self: Array) -> Array:
     if self.ndim < 2:
         raise ValueError(f"matrix transpose with ndim < 2 is undefined: the shape is {self.shape}.")
-    return TENSOR.transpose(self, -2, -1)
+    return ops.transpose(self, -2, -1)
 
 
-def _flat(self: Any) -> Any:
+def _flat(self: Array) -> Flat:
     return Flat(self)
 
 
-def _write_flat(self: Any, values: Any) -> None:
+def _write_flat(self: Array, values: ArrayLike) -> None:
     values = array(values)
     refuse_overlap("x.flat = y", lambda x, y: setattr(x, "flat", y), layout_of(self), layout_of(values))
     Flat(self)[...] = np.copy(values)
 
 
-def _shape(self: Any) -> Any:
+def _shape(self: Array) -> tuple[int, ...]:
     return self._array.shape
 
 
-def reshape_in_place(self: Any, shape: Any) -> None:
+def reshape_in_place(self: Array, shape: ShapeLike) -> None:
     """x.shape = shape: the Array itself becomes a view of its memory in that shape."""
     memory = layout_of(self)
     if memory is not None:
@@ -88,15 +89,15 @@ def reshape_in_place(self: Any, shape: Any) -> None:
         seen.shape = shape  # NumPy's errors
         shape = seen.shape
     note_shape(self)
-    become_view(self, "shape", TENSOR.reshape, shape)
+    become_view(self, "shape", ops.reshape, shape)
 
 
-def _data(self: Any) -> Any:
+def _data(self: Array) -> memoryview:
     return plain_array(self).data  # which refuses where a gradient would be lost, and cannot be written into
 
 
 def _refused(name: str, instead: str) -> Callable[..., NoReturn]:
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    def refuse(self: Array, *args: object, **kwargs: object) -> NoReturn:
         raise UnsupportedError(f"{name}: {with_article(self)} cannot do this, because {instead}")
 
     refuse.__name__, refuse.__doc__ = name, f"Refused, because {instead}"
@@ -104,7 +105,7 @@ def _refused(name: str, instead: str) -> Callable[..., NoReturn]:
 
 
 def _no_memory(name: str) -> Callable[..., NoReturn]:
-    def refuse(self: Any) -> NoReturn:
+    def refuse(self: Array) -> NoReturn:
         raise AttributeError(
             f"{name}: an Array does not hand out its memory, because a write there would go unnoticed; "
             "x.detach().numpy() is the plain array, outside the graph.",
@@ -122,7 +123,7 @@ _POINTER = (
 )
 
 
-def _property(name: str, get: Any, write: Any = None) -> property:
+def _property(name: str, get: Callable[..., object], write: Callable[..., None] | None = None) -> property:
     if write is not None:
         write = refused_as_numpy(write, lambda x, value: setattr(x, name, value))
     return property(get, write, doc=f"As `numpy.ndarray.{name}`.")

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.numpy.overlap import refuse_overlap
+from pullback.core.array_face import Array
 from pullback.core.array_type import layout_of
+from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike, Index
 from pullback.interop.conversion import plain_array
 from pullback.interop.numpy_errors import raise_as_numpy
 from pullback.interop.operands import array
@@ -20,7 +22,7 @@ class Flat:
 
     __slots__ = ("_array", "_next", "base")
 
-    def __init__(self, base: Any) -> None:
+    def __init__(self, base: Array) -> None:
         self.base = base
         self._array = base if base.ndim else np.reshape(base, 1)
         self._next = 0
@@ -39,7 +41,7 @@ class Flat:
         shape = self.base.shape
         return tuple(map(int, np.unravel_index(self._next, shape))) if self._next < len(self) else tuple(shape)
 
-    def copy(self) -> Any:
+    def copy(self) -> Array:
         """The elements, in an Array of one dimension."""
         return self.base.flatten()
 
@@ -47,13 +49,13 @@ class Flat:
         self._next = 0
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> object:
         if self._next >= len(self):
             raise StopIteration
         self._next += 1
         return self._array[self._place(self._next - 1)]
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Index) -> object:
         try:
             return self._array[self._place(self._positions(index))]
         except Exception:
@@ -77,7 +79,7 @@ class Flat:
             raise_as_numpy(lambda x, i, v: operator.setitem(x.flat, i, v), (self.base, index, value))
             raise
 
-    def _write_before_error(self, index: Any, value: Any) -> None:
+    def _write_before_error(self, index: ArrayLike, value: AnyArray) -> None:
         """Write to the places before the first one that does not exist, as NumPy has done when it raises."""
         places = np.asarray(index)
         if places.dtype.kind in "iu" and places.ndim and value.size:
@@ -86,7 +88,7 @@ class Flat:
             if before:
                 self._write(places.ravel()[:before] % len(self), np.resize(value, places.size)[:before])
 
-    def _write(self, positions: Any, value: Any) -> None:
+    def _write(self, positions: np.ndarray[Any, Any], value: AnyArray) -> None:
         if not value.size:
             return  # as NumPy, which says nothing
         if positions.ndim or value.size != 1:  # NumPy takes the values over and over, and leaves those too many
@@ -105,9 +107,9 @@ class Flat:
             raise IndexError("unsupported iterator index")
         return np.asarray(np.arange(len(self))[index])
 
-    def _place(self, positions: Any) -> Any:
+    def _place(self, positions: Any) -> tuple[Any, ...]:
         places = np.unravel_index(positions, self._array.shape)
         return places if np.ndim(positions) else tuple(map(int, places))
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return plain_array(self.base, dtype, copy).ravel()

@@ -15,10 +15,11 @@ from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, Scalar, show_a
 from pullback.core.array_type import TENSOR, layout_of, memory_of, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.late import ready
+from pullback.core.numpy_types import AnyArray, Axis, Casting, DTypeLike, Mask, Order, Out
 from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.functions import array_function
 from pullback.interop.numpy_errors import on_numbers, raise_as_numpy, refused_as_numpy
-from pullback.interop.operands import needs_grad
+from pullback.interop.operands import needs_grad, ops
 from pullback.interop.results import number
 from pullback.interop.suggest import would_detach
 from pullback.ops.array_calls import FACTORIES, made_by
@@ -37,24 +38,24 @@ _ARRAYS = ARRAYS | {ndarray}
 _NO_OBJECTS = "Make a list of its elements instead: x.tolist()."
 
 
-def _blank(x: Any) -> Any:
+def _blank(x: Any) -> object:
     return np.zeros(x.shape, x.dtype) if isinstance(x, Tensor) else x
 
 
 def _recorded(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
-    def of_numbers(x: Any, *args: Any, **kwargs: Any) -> Any:
+    def of_numbers(x: Any, *args: object, **kwargs: object) -> Any:
         return getattr(x, name)(*args, **kwargs)
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Array, *args: object, **kwargs: object) -> object:
         if self._array.ndim:
             return array_function(self, function, (), (self, *args), kwargs)
         # Along which axes this goes, and what shape it gives, NumPy says; it is computed in one dimension.
         expected = on_numbers(of_numbers, (self, *args), kwargs)
         if expected is None:  # there are no numbers, and others do as well
             expected = of_numbers(*map(_blank, (self, *args)), **{key: _blank(x) for key, x in kwargs.items()})
-        result = array_function(self, function, (), (np.reshape(self, 1), *args), kwargs)
+        result: Any = array_function(self, function, (), (np.reshape(self, 1), *args), kwargs)
         shape = np.shape(expected)
         result = np.reshape(result, shape)
         return result if shape or type(expected) is np.ndarray else number(result)
@@ -66,7 +67,7 @@ def _reduction(name: str) -> Callable[..., Any]:
     """A function that is recorded without the arguments that few give by the operator itself."""
     general, operator_ = _recorded(name), ready(getattr(TENSOR, _REDUCTIONS[name]))
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Array, *args: object, **kwargs: object) -> object:
         raw = self._array
         if raw.size and raw.dtype.kind in "fc":
             if not args and not kwargs:
@@ -83,7 +84,7 @@ def _reduction(name: str) -> Callable[..., Any]:
 def _constant(name: str) -> Callable[..., Any]:
     general = _recorded(name)
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Array, *args: object, **kwargs: object) -> object:
         numbers = numbers_of(self)
         if numbers is None or any(isinstance(x, Tensor) for x in (*args, *kwargs.values())):
             return general(self, *args, **kwargs)
@@ -94,7 +95,7 @@ def _constant(name: str) -> Callable[..., Any]:
     return method
 
 
-def _call(name: str, kind: type) -> Callable[..., Any]:
+def _call(name: str, kind: type) -> Callable[..., Array]:
     op = OPERATORS[name][0].operator
     assert op is not None
     return made_by(FACTORIES[kind], op)
@@ -103,7 +104,7 @@ def _call(name: str, kind: type) -> Callable[..., Any]:
 _reshape, reverse, _clone = _call("reshape", Array), _call("numpy_T", Array), _call("clone", Array)
 
 
-def dot(self: Any, b: Any, out: Any = None) -> Any:
+def dot(self: Array, b: Any, out: Out = None) -> object:
     """The product of matrices, the inner product of vectors."""
     if out is None and type(b) in _ARRAYS and 0 < self._array.ndim < 3 and 0 < b.ndim < 3:
         try:
@@ -114,12 +115,13 @@ def dot(self: Any, b: Any, out: Any = None) -> Any:
     return array_function(self, np.dot, (), (self, b, out), {})
 
 
-def compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+def compress(self: Array, condition: Mask, axis: Axis = None, out: Out = None) -> AnyArray:
     """The elements, or the slices along `axis`, where `condition` holds."""
-    return array_function(self, np.compress, (), (condition, self, axis, out), {})
+    found: AnyArray = array_function(self, np.compress, (), (condition, self, axis, out), {})
+    return found
 
 
-def reshape(self: Any, *shape: Any, **options: Any) -> Any:
+def reshape(self: Array, *shape: Any, **options: Any) -> Array:
     """The elements in another shape: a view where the order of memory allows it."""
     if len(shape) == 1 and type(shape[0]) is not int:
         shape = shape[0]
@@ -127,18 +129,20 @@ def reshape(self: Any, *shape: Any, **options: Any) -> Any:
         return _reshape(self, shape)
     if options.get("order") == "A":
         options["order"] = "C" if _axes(self, "A") is None else "F"
-    return array_function(self, np.reshape, (), (self, shape), options)
+    made: Array = array_function(self, np.reshape, (), (self, shape), options)
+    return made
 
 
-def transpose(self: Any, *axes: Any) -> Any:
+def transpose(self: Array, *axes: Any) -> Array:
     """A view with the dimensions in reverse order, or in the order of `axes`."""
     if not axes or axes == (None,):
         return reverse(self)
     order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-    return array_function(self, np.transpose, (), (self, order), {})
+    made: Array = array_function(self, np.transpose, (), (self, order), {})
+    return made
 
 
-def copy(self: Any, order: Any = "C") -> Any:
+def copy(self: Array, order: Order = "C") -> Array:
     """A copy, recorded."""
     if not self._array.ndim:
         made = _clone(self, "contiguous_format")
@@ -150,14 +154,14 @@ def copy(self: Any, order: Any = "C") -> Any:
     axes = _axes(self, order)
     if axes is None:
         return _clone(self, "contiguous_format")
-    made = TENSOR.clone(TENSOR.permute(self, axes), memory_format="contiguous_format")
-    return TENSOR.permute(made, tuple(np.argsort(axes).tolist()))
+    made = ops.clone(ops.permute(self, axes), memory_format="contiguous_format")
+    return ops.permute(made, tuple(np.argsort(axes).tolist()))
 
 
 _copy = copy  # where an argument has this name
 
 
-def _axes(x: Any, order: Any) -> tuple[int, ...] | None:
+def _axes(x: Array, order: Order) -> tuple[int, ...] | None:
     """The dimensions of `x` from the slowest to the fastest in the order that NumPy's letter means; None: as in C's."""
     if order not in ("C", "F", "A", "K"):
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
@@ -172,13 +176,13 @@ def _axes(x: Any, order: Any) -> tuple[int, ...] | None:
     return tuple(sorted(range(x.ndim), key=lambda i: -abs(memory.strides[i])))
 
 
-def _turned(x: Any, order: Any) -> Any:
+def _turned(x: Array, order: Order) -> Array:
     """`x` with its dimensions so that C's order is the one that NumPy's letter means."""
     axes = _axes(x, order)
-    return x if axes is None else TENSOR.permute(x, axes)
+    return x if axes is None else ops.permute(x, axes)
 
 
-def ravel(self: Any, order: Any = "C") -> Any:
+def ravel(self: Array, order: Order = "C") -> Array:
     """The elements in one dimension: a view where they lie in this order without gaps."""
     turned = self if order == "C" else _turned(self, order)
     memory = layout_of(turned)
@@ -188,40 +192,46 @@ def ravel(self: Any, order: Any = "C") -> Any:
     return _reshape(turned, (-1,))
 
 
-def flatten(self: Any, order: Any = "C") -> Any:
+def flatten(self: Array, order: Order = "C") -> Array:
     """A copy of the elements in one dimension."""
     flat = ravel(self, order)
     is_view = flat._extra is not None and flat._extra.base is not None
-    return TENSOR.clone(flat) if is_view or flat is self else flat
+    return ops.clone(flat) if is_view or flat is self else flat
 
 
-def conjugate(self: Any, *args: Any, **kwargs: Any) -> Any:
+def conjugate(self: Array, *args: object, **kwargs: object) -> Array:
     """The complex conjugate; a real Array itself."""
     if args or kwargs:
-        return np.conjugate(self, *args, **kwargs)
-    return TENSOR.conj_physical(self) if self._array.dtype.kind == "c" else self
+        conjugate_: Callable[..., Array] = np.conjugate
+        return conjugate_(self, *args, **kwargs)
+    return ops.conj_physical(self) if self._array.dtype.kind == "c" else self
 
 
-def diagonal(self: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+def diagonal(self: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonals over two dimensions: a view, which NumPy lets nobody write into."""
     if self.ndim < 2:
         raise ValueError("diag requires an array of at least two dimensions")
-    view = TENSOR.diagonal(self, offset, axis1, axis2)
+    view = ops.diagonal(self, offset, axis1, axis2)
     memory = memory_of(view)
     if memory is not None:
         memory.flags.writeable = False
     return view
 
 
-def positive(self: Any) -> Any:
+def positive(self: Array) -> Array:
     """+x: a copy."""
     made = _clone(self, None)
     return made if made._array.ndim else number(made)
 
 
 def astype(
-    self: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
-) -> Any:
+    self: Array,
+    dtype: DTypeLike,
+    order: Order = "K",
+    casting: Casting = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+) -> object:
     """A copy in another dtype, recorded; whole numbers, truth values and texts, without gradient, are NumPy's own."""
     dtype = np.dtype(dtype)
     if casting != "unsafe" and not np.can_cast(self.dtype, dtype, casting):
@@ -243,12 +253,12 @@ def astype(
     return made[()] if type(self) in SCALAR_FACES else made
 
 
-def _cast(x: Any, dtype: Any) -> Any:
-    made = TENSOR._to_copy(x, dtype)
+def _cast(x: Array, dtype: DTypeLike) -> Any:
+    made = ops._to_copy(x, dtype)
     return made if type(x) in SCALAR_FACES else show_as_plural(made)
 
 
-def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+def to_device(self: Array, device: Any, /, *, stream: object = None) -> Array:
     """`self`: there is one device."""
     np.empty(0).to_device(device, stream=stream)  # which refuses any other
     return self
@@ -276,7 +286,7 @@ def of_a_number(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method for a Scalar: what has no dimensions is a number again."""
 
     @functools.wraps(method)
-    def on_number(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def on_number(self: Array, *args: object, **kwargs: object) -> object:
         result = method(self, *args, **kwargs)
         return number(result) if isinstance(result, Array) and not result._array.ndim and result is not self else result
 

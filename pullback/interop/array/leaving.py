@@ -8,29 +8,30 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from types import GenericAlias
+from types import GenericAlias, ModuleType
 from typing import Any
 
 import numpy as np
 
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, Scalar
-from pullback.core.array_type import TENSOR, numbers_of, read
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, Scalar
+from pullback.core.array_type import numbers_of, read
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.errors import UnsupportedError
 from pullback.core.late import caller
+from pullback.core.numpy_types import Order
 from pullback.core.printing import tensor_format, tensor_repr
 from pullback.core.tensor import Tensor
 from pullback.explain.call_site import called_in
 from pullback.interop.array.functions import of_a_number
 from pullback.interop.numpy_errors import refused_as_numpy
-from pullback.interop.operands import needs_grad
+from pullback.interop.operands import needs_grad, ops
 from pullback.interop.suggest import would_detach
 from pullback.ops.methods import to_bool
 
 _DETACHED = "For the values alone: x.detach().numpy() is the plain array, outside the graph."
 
 
-def item(self: Any, *args: Any) -> Any:
+def item(self: Array, *args: Any) -> object:
     """One element: a Scalar while it is being differentiated, else a Python number."""
     if not needs_grad(self):
         return read(self, "item()").item(*args)
@@ -45,48 +46,48 @@ def item(self: Any, *args: Any) -> Any:
     return _as_python(self[args or (0,) * self.ndim])
 
 
-def _as_python(x: Any) -> Any:
+def _as_python(x: Array) -> Array:
     """A Scalar in the precision of Python's numbers, which `item` gives."""
     return x if x.dtype.char in "dD" else x.astype(complex if x.dtype.kind == "c" else float)
 
 
-def tolist(self: Any) -> Any:
+def tolist(self: Array) -> object:
     """Nested lists of what `item` gives."""
     if not needs_grad(self):
         return read(self, "tolist()").tolist()
     return [part.tolist() for part in self] if self.ndim else self.item()
 
 
-def _bytes_refused(self: Any, what: str) -> Any:
+def _bytes_refused(self: Array, what: str) -> np.ndarray[Any, Any]:
     if needs_grad(self):
         raise would_detach(f"make {what} of an Array that is being differentiated", _DETACHED)
     return read(self, what)
 
 
-def tobytes(self: Any, order: Any = "C") -> bytes:
+def tobytes(self: Array, order: Order = "C") -> bytes:
     """As `numpy.ndarray.tobytes`: the bytes of the numbers, if none is being differentiated."""
     return bytes(_bytes_refused(self, "bytes").tobytes(order))
 
 
-def tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
+def tofile(self: Array, fid: Any, sep: str = "", format: str = "%s") -> None:
     """As `numpy.ndarray.tofile`: write the numbers to a file, if none is being differentiated."""
     _bytes_refused(self, "a file").tofile(fid, sep, format)
 
 
-def _reduce(self: Any) -> Any:
+def _reduce(self: Array) -> str | tuple[Any, ...]:
     return _bytes_refused(self, "a pickle")[()].__reduce__()
 
 
-def _reduce_ex(self: Any, protocol: Any) -> Any:
+def _reduce_ex(self: Array, protocol: object) -> str | tuple[Any, ...]:
     return self.__reduce__()
 
 
-def dumps(self: Any) -> bytes:
+def dumps(self: Array) -> bytes:
     """As `numpy.ndarray.dumps`: a pickle of the numbers, if none is being differentiated."""
     return pickle.dumps(self)
 
 
-def dump(self: Any, file: Any) -> None:
+def dump(self: Array, file: Any) -> None:
     """As `numpy.ndarray.dump`: write a pickle of the numbers to a file, if none is being differentiated."""
     if hasattr(file, "write"):
         pickle.dump(self, file)
@@ -95,30 +96,31 @@ def dump(self: Any, file: Any) -> None:
         pickle.dump(self, opened)
 
 
-def _copy(self: Any) -> Any:
-    return TENSOR.clone(self)
+def _copy(self: Array) -> Array:
+    return ops.clone(self)
 
 
-def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
-    memo[id(self)] = made = self.__copy__()
+def _deepcopy(self: Array, memo: dict[int, Any]) -> Array:
+    made: Array = self.__copy__()
+    memo[id(self)] = made
     return made
 
 
-def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
+def view(self: Array, dtype: Any = None, type: Any = None) -> object:
     """The same memory, seen again; as complex numbers for pairs of real ones, or these for those."""
     kind = dtype if type is None else type
     if any(kind is same for same in _AS_IT_IS):
-        return TENSOR.alias(self)
+        return ops.alias(self)
     if isinstance(kind, _TYPE) and issubclass(kind, np.ndarray):
         raise would_detach(f"see an Array that is being differentiated as {kind.__name__}", _DETACHED)
     if np.dtype(dtype) == self.dtype:
-        return TENSOR.alias(self)
+        return ops.alias(self)
     dtype = np.dtype(dtype)
     if self.ndim and (self.dtype.char, dtype.char) in (("D", "d"), ("F", "f")):
-        parts = TENSOR.view_as_real(self)
+        parts = ops.view_as_real(self)
         return _merged(parts, (*self.shape[:-1], 2 * self.shape[-1]))
     if self.ndim and (self.dtype.char, dtype.char) in (("d", "D"), ("f", "F")) and self.shape[-1] % 2 == 0:
-        return TENSOR.view_as_complex(_merged(self, (*self.shape[:-1], self.shape[-1] // 2, 2)))
+        return ops.view_as_complex(_merged(self, (*self.shape[:-1], self.shape[-1] // 2, 2)))
     if needs_grad(self):
         raise would_detach(
             f"read the bytes of an Array of dtype {self.dtype} that is being differentiated as {dtype}",
@@ -133,20 +135,20 @@ _TYPE = type
 _AS_IT_IS = (None, np.ndarray, *ARRAYS)
 
 
-def _merged(x: Any, shape: tuple[int, ...]) -> Any:
-    if not TENSOR.is_contiguous(x):
+def _merged(x: Array, shape: tuple[int, ...]) -> Array:
+    if not ops.is_contiguous(x):
         raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
-    return TENSOR.view(x, shape)
+    return ops.view(x, shape)
 
 
 # -- for people -----------------------------------------------------------------------------------------------------
-def text(self: Any) -> str:
+def text(self: Array) -> str:
     """str(x): NumPy's."""
     numbers = numbers_of(self)
     return tensor_repr(self) if numbers is None else str(numbers[()] if type(self) in SCALAR_FACES else numbers)
 
 
-def representation(self: Any) -> str:
+def representation(self: Array) -> str:
     """Array([1., 2.]), Scalar(3.0): the values, with NumPy's precision and the class that it is of."""
     numbers = numbers_of(self)
     if numbers is None:
@@ -156,7 +158,7 @@ def representation(self: Any) -> str:
     return "Array" + np.array_repr(numbers).removeprefix("array").replace("\n ", "\n ")
 
 
-def formatted(self: Any, spec: str) -> str:
+def formatted(self: Array, spec: str) -> str:
     """format(x, spec): that of the number without dimensions, NumPy's error for a spec with some."""
     numbers = numbers_of(self)
     return tensor_format(self, spec) if numbers is None else format(numbers[()], spec)
@@ -166,13 +168,13 @@ _general_truth: Any = to_bool
 
 
 # -- for Python -----------------------------------------------------------------------------------------------------
-def truth(self: Any) -> bool:
+def truth(self: Array) -> bool:
     """bool(x): NumPy's, with its errors."""
     numbers = numbers_of(self)
     return _general_truth(self) if numbers is None else bool(numbers)
 
 
-def whole_number(self: Any) -> int:
+def whole_number(self: Array) -> int:
     """int(x): cut off at the point. A whole number has no gradient by nature, as `x > 0` has none."""
     if self._array.ndim or self._array.dtype.kind == "c":
         return Tensor.__int__(self)
@@ -181,7 +183,7 @@ def whole_number(self: Any) -> int:
     return int(read(self, "int()")[()])
 
 
-def length(self: Any) -> int:
+def length(self: Array) -> int:
     """len(x)."""
     ndim = self._array.ndim
     if ndim != 1:
@@ -195,12 +197,12 @@ def length(self: Any) -> int:
     return int(self._array.shape[0])
 
 
-def contains(self: Any, value: Any) -> bool:
+def contains(self: Array, value: object) -> bool:
     """True if any element equals `value`."""
     return bool(np.any(self == value))
 
 
-def _hash(self: Any) -> int:
+def _hash(self: Array) -> int:
     """By value where it is a constant. Two that are equal may have different gradients: no table may mix them up."""
     if needs_grad(self):
         raise TypeError(
@@ -210,7 +212,7 @@ def _hash(self: Any) -> int:
     return hash(read(self, "hash()")[()])
 
 
-def _namespace(self: Any, *, api_version: Any = None) -> Any:
+def _namespace(self: Array, *, api_version: Any = None) -> ModuleType:
     return np.empty(0).__array_namespace__(api_version=api_version)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.array_face import Array
 from pullback.core.array_type import read
 from pullback.core.cuts import WATCHED, note_operator
 from pullback.core.late import caller
@@ -17,7 +18,7 @@ from pullback.interop.conversion import is_compared
 def _whole(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A whole number or a truth value, which has no gradient by nature."""
 
-    def method(self: Any) -> Any:
+    def method(self: Array) -> object:
         if self.dtype.kind == "c":
             raise AttributeError(f"'{self.__class__.__name__}' object has no attribute '{name}'")
         if WATCHED:
@@ -28,7 +29,7 @@ def _whole(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _rounded(self: Any, ndigits: Any = None) -> Any:
+def _rounded(self: Array, ndigits: int | None = None) -> object:
     """round(x): a whole number; round(x, ndigits): to so many digits, with slope zero."""
     return _WHOLE["__round__"](self) if ndigits is None or self.dtype.kind == "c" else np.round(self, ndigits)
 
@@ -36,7 +37,7 @@ def _rounded(self: Any, ndigits: Any = None) -> Any:
 def _exact(name: str) -> Callable[..., Any]:
     """A method that tells the number to the last bit: refused while it is being differentiated."""
 
-    def method(self: Any) -> Any:
+    def method(self: Array) -> object:
         return getattr(read(self, name)[()] if is_compared(caller()) else float(self), name)()
 
     method.__name__, method.__doc__ = name, f"As `float.{name}`."

@@ -12,6 +12,7 @@ import numpy as np
 from pullback.core.array_face import Array, Scalar
 from pullback.core.array_type import TENSOR, numbers_of
 from pullback.core.cuts import WATCHED, note_operator
+from pullback.core.numpy_types import AnyArray
 from pullback.core.overrides import takes_part
 from pullback.core.tensor import Tensor, ndarray
 from pullback.dispatch.call_errors import explain
@@ -56,7 +57,7 @@ def _explain(op: Operator, args: Sequence[Any], error: Exception) -> Exception:
     return told
 
 
-def _general(op: Operator, args: Sequence[Any]) -> Any:
+def _general(op: Operator, args: Sequence[Any]) -> object:
     """Handle what is not the common case: lists become arrays, and what is no array is left to its own class."""
     try:
         return _of_any(op, args)
@@ -71,7 +72,7 @@ def _failed(op: Operator, args: Sequence[Any]) -> None:
     raise  # noqa: PLE0704 - as said
 
 
-def _of_any(op: Operator, args: Sequence[Any]) -> Any:
+def _of_any(op: Operator, args: Sequence[Any]) -> object:
     if _AS_THEY_ARE.issuperset(map(type, args)):
         return dispatch_arrays(op, args)
     if not all(type(x) in READY for x in args):
@@ -89,7 +90,7 @@ def _of_any(op: Operator, args: Sequence[Any]) -> Any:
     return dispatch_arrays(op, [operand(x) for x in args])
 
 
-def _has_ufuncs(x: Any) -> bool:
+def _has_ufuncs(x: object) -> bool:
     """True if the class of `x` says what ufuncs give, and not what array it is: NumPy's operators are these ufuncs."""
     kind = type(x)
     if kind in READY or issubclass(kind, (ndarray, np.generic)) or hasattr(kind, "__array__"):
@@ -97,7 +98,7 @@ def _has_ufuncs(x: Any) -> bool:
     return getattr(kind, "__array_ufunc__", None) is not None
 
 
-def _is_arraylike(x: Any) -> bool:
+def _is_arraylike(x: object) -> bool:
     """True if NumPy's operators would make an array of `x`, or if its class takes part in ours."""
     if isinstance(x, (Tensor, list, tuple, ndarray)):
         return True
@@ -118,7 +119,7 @@ def _call(name: str, kind: type) -> Callable[..., Any]:
 
 
 def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    def reflected(self: Any, other: Any) -> Any:
+    def reflected(self: Array, other: object) -> object:
         return function(other, self)
 
     return reflected
@@ -128,7 +129,7 @@ def _in_place(python: str, name: str) -> Callable[..., Any]:
     write, sign = OPERATORS[name][0].inplace, getattr(operator, f"i{python}")
     assert write is not None
 
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Array, other: Any) -> object:
         if type(other) not in READY:
             if _has_ufuncs(other):
                 return _UFUNCS[name](self, other, out=(self,))
@@ -148,7 +149,7 @@ def _in_place(python: str, name: str) -> Callable[..., Any]:
     return method
 
 
-def _values(x: Any) -> Any:
+def _values(x: object) -> object:
     """The numbers that NumPy compares: those of a tensor, of a list of tensors too, or `x` itself."""
     if type(x) is list or type(x) is tuple:
         x = operand(x)
@@ -159,7 +160,7 @@ def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Truth values have no derivative: they are NumPy's own, where the numbers are known."""
     on_tensors = OPERATORS[name][0].function
 
-    def compare(self: Any, other: Any) -> Any:
+    def compare(self: Array, other: object) -> object:
         if type(other) not in READY and takes_part(type(other)):
             return on_tensors(self, other)
         mine, theirs = _values(self), _values(other)
@@ -172,7 +173,7 @@ def _by_values(on_values: Callable[..., Any], name: str) -> Callable[..., Any]:
     return compare
 
 
-def _divmod(self: Any, other: Any) -> Any:
+def _divmod(self: Array, other: Any) -> object:
     if _has_ufuncs(other):
         return np.divmod(self, other)
     other = number(other)
@@ -181,7 +182,7 @@ def _divmod(self: Any, other: Any) -> Any:
     return self // other, self % other
 
 
-def _rdivmod(self: Any, other: Any) -> Any:
+def _rdivmod(self: Array, other: Any) -> object:
     if _has_ufuncs(other):
         return np.divmod(other, self)
     other = number(other)
@@ -190,7 +191,7 @@ def _rdivmod(self: Any, other: Any) -> Any:
     return other // self, other % self
 
 
-def _invert(self: Any) -> Any:
+def _invert(self: Array) -> AnyArray:
     numbers = numbers_of(self)
     return TENSOR.bitwise_not(self) if numbers is None else ~numbers
 

@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from pullback.core.array_face import SCALAR_FACES, Scalar
+from pullback.core.array_face import SCALAR_FACES, Array, Scalar
 from pullback.core.array_type import layout_of
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import ArrayLike, Mode, Order, SortKind
 from pullback.core.tensor import Tensor, strided
 from pullback.interop.array.attributes import reshape_in_place
 from pullback.interop.array.indexing import check_is_whole
@@ -20,25 +21,27 @@ from pullback.interop.numpy_errors import on_numbers, refused_as_numpy
 from pullback.interop.operands import array
 
 
-def sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+def sort(
+    self: Array, axis: int = -1, kind: SortKind | None = None, order: Order = None, *, stable: bool | None = None
+) -> None:
     """Put the elements in order, in place."""
     if self.dtype.kind == "c":  # which NumPy compares by their real parts first
-        sorted_ = np.take_along_axis(self, self.argsort(_one_axis(self, axis), kind, order, stable=stable), axis)
+        sorted_: Any = np.take_along_axis(self, self.argsort(_one_axis(self, axis), kind, order, stable=stable), axis)
     else:
         sorted_ = np.sort(self, _one_axis(self, axis), kind, order, stable=stable)
     self.copy_(sorted_)
 
 
-def partition(self: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> None:
+def partition(self: Array, kth: Any, axis: int = -1, kind: Any = "introselect", order: Order = None) -> None:
     """As `numpy.ndarray.partition`: put the kth elements where sorting would, in place."""
     self.copy_(np.partition(self, kth, _one_axis(self, axis), kind, order))
 
 
-def _one_axis(x: Any, axis: Any) -> int:
+def _one_axis(x: Array, axis: int) -> int:
     return normalize_axis_index(operator.index(axis), x.ndim)
 
 
-def fill(self: Any, value: Any) -> None:
+def fill(self: Array, value: Any) -> None:
     """Write one number everywhere."""
     on_numbers(np.empty(1, self.dtype).fill, (value,), {})  # NumPy's errors
     if type(value) in SCALAR_FACES and self.dtype.kind in "iu":
@@ -46,12 +49,13 @@ def fill(self: Any, value: Any) -> None:
     self.copy_(np.reshape(array(value), ()))
 
 
-def put(self: Any, indices: Any, values_: Any, mode: Any = "raise") -> None:
+def put(self: Array, indices: Any, values_: ArrayLike, mode: Mode = "raise") -> None:
     """Write values at places counted in C's order; values are taken over and over."""
-    np.put(self, indices, values_, mode)
+    write: Callable[..., None] = np.put
+    write(self, indices, values_, mode)
 
 
-def resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
+def resize(self: Array, *new_shape: Any, refcheck: bool = True) -> None:
     """As `numpy.ndarray.resize`, for as many elements: memory that a graph knows of neither grows nor shrinks."""
     shape = new_shape[0] if len(new_shape) == 1 else new_shape
     if shape is None or shape == ():
@@ -69,12 +73,12 @@ def resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     reshape_in_place(self, shape)
 
 
-def setflags(self: Any, write: Any = None, align: Any = None, uic: Any = None) -> None:
+def setflags(self: Array, write: bool | None = None, align: bool | None = None, uic: bool | None = None) -> None:
     """As `numpy.ndarray.setflags`: set whether the Array may be written into."""
     strided(self, "setflags").setflags(write=write, align=align, uic=uic)
 
 
-def matmul_in_place(self: Any, other: Any) -> Any:
+def matmul_in_place(self: Array, other: Any) -> object:
     """self @= other."""
     result = self.copy() @ other  # the node saves what is overwritten here
     if not isinstance(result, Tensor):
@@ -84,13 +88,13 @@ def matmul_in_place(self: Any, other: Any) -> Any:
     return self.copy_(result)
 
 
-def delete(self: Any, index: Any) -> NoReturn:
+def delete(self: Array, index: object) -> NoReturn:
     """del x[index] is for lists."""
     raise ValueError("cannot delete array elements")
 
 
 def _refused(name: str) -> Callable[..., NoReturn]:
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    def refuse(self: Array, *args: object, **kwargs: object) -> NoReturn:
         raise UnsupportedError(
             f"{name}: a Scalar is a number, which cannot be written into. Write into an array: np.reshape(x, 1), or "
             "np.zeros_like(x) and then [...] = x."

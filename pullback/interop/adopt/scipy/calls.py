@@ -53,7 +53,7 @@ class ScipyFunction(Dispatcher):
 
     def __new__(cls, genuine: Callable[..., Any]) -> ScipyFunction:
         @unseen
-        def call(first: Any = _NOTHING, second: Any = _NOTHING, /, *more: Any, **kwargs: Any) -> Any:
+        def call(first: Any = _NOTHING, second: Any = _NOTHING, /, *more: Any, **kwargs: Any) -> object:
             if type(first) is ndarray and not more and not kwargs:  # the most frequent calls cost least
                 if second is _NOTHING:
                     return genuine(first)
@@ -72,7 +72,7 @@ class ScipyFunction(Dispatcher):
         return made
 
     @unseen
-    def on_any(self, args: Any, kwargs: Any) -> Any:
+    def on_any(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """The result, whatever the arguments are."""
         for x in (*args, *kwargs.values()) if kwargs else args:
             if type(x) not in _PLAIN and isinstance(x, _LOOKED_INTO) and (isinstance(x, Tensor) or has_tensor(x)):
@@ -92,7 +92,7 @@ class ScipyFunction(Dispatcher):
                 raise
             raise refusal from error
 
-    def captures(self, args: Any, kwargs: Any) -> bool:
+    def captures(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """True if there is a rule by what functions among the arguments capture, and they do."""
         module = self.genuine.__module__
         if module.startswith("scipy.optimize") and scipy_name(self.genuine) not in RULES:
@@ -105,7 +105,7 @@ class ScipyFunction(Dispatcher):
         return [_Guarded(x, name) if type(x) in (FunctionType, MethodType) else x for x in args]
 
     @unseen
-    def on_tensors(self, args: Any, kwargs: Any) -> Any:
+    def on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         if not (at_stake(args) or at_stake(kwargs) or is_unknown((*args, *kwargs.values()))):
             given = None if any(map(_names_an_output, kwargs)) else read_memory
             if not self.captures(args, kwargs):
@@ -113,7 +113,7 @@ class ScipyFunction(Dispatcher):
         return self.by_rule(args, kwargs)
 
     @unseen
-    def by_rule(self, args: Any, kwargs: Any) -> Any:
+    def by_rule(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """Return what the rule gives, which there must be."""
         name = scipy_name(self.genuine)
         rule = RULES.get(name)
@@ -147,13 +147,13 @@ class _Guarded:
         self.function, self.solver = function, solver
 
     @unseen
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         found = self.function(*args, **kwargs)
         if at_stake((found,)):
             raise unsupported(self.solver)
         return found
 
-    def __reduce__(self) -> Any:  # for solvers with workers
+    def __reduce__(self) -> tuple[Any, ...]:  # for solvers with workers
         return _Guarded, (self.function, self.solver)
 
 
@@ -190,7 +190,7 @@ class ScipyMaker(ScipyFunction):
         return Dispatcher.__new__(cls, genuine)
 
     @unseen
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         if first_tensor(args, kwargs) is None:
             return RULES[scipy_name(self.genuine)](*args, **kwargs)  # and with its errors
         return self.on_tensors(args, kwargs)
@@ -241,7 +241,7 @@ def _names_an_output(name: str) -> bool:
     return name in ("out", "output") or name.startswith("overwrite_")
 
 
-def read_memory(tensor: Any) -> Any:
+def read_memory(tensor: Tensor) -> Any:
     """The same, which nobody writes into where a transform is inside of another.
 
     A note that it may be written would make nodes of an outer level take its old contents for a constant, if it is a
@@ -252,7 +252,7 @@ def read_memory(tensor: Any) -> Any:
     return _memory(tensor)
 
 
-def _read_only(array: Any) -> Any:
+def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     array = array.view()
     array.flags.writeable = False
     return array

@@ -52,7 +52,7 @@ class ScipyClass(ScipyFunction):
         else:
             shown(self).pop(name, None)
 
-    def _stand_in(self, name: str, found: Any) -> Any:
+    def _stand_in(self, name: str, found: Any) -> object:
         if type(found) is FunctionType and hasattr(found, "genuine"):
             return _Method(found.genuine, found)
         if name.startswith("_"):
@@ -85,24 +85,24 @@ class ScipyClass(ScipyFunction):
     def __getattr__(self, name: str) -> Any:
         return getattr(self.genuine, name)
 
-    def __instancecheck__(self, x: Any) -> bool:
+    def __instancecheck__(self, x: object) -> bool:
         clones = (vars(kind).get("__genuine__") for kind in type(x).__mro__)
         return isinstance(x, self._classes()) or any(kind is self.genuine for kind in clones)
 
     def __subclasscheck__(self, cls: Any) -> bool:
         return issubclass(_class_of(cls), self._classes())
 
-    def __getitem__(self, item: Any) -> Any:
+    def __getitem__(self, item: object) -> object:
         genuine: Any = self.genuine
         return genuine[item]
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Any) -> object:
         return self.genuine | _class_of(other)
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: Any) -> object:
         return other | self.genuine
 
-    def __mro_entries__(self, bases: Any) -> tuple[Any, ...]:
+    def __mro_entries__(self, bases: object) -> tuple[Any, ...]:
         return (self.genuine,)
 
     def _classes(self) -> tuple[type, ...]:
@@ -130,7 +130,7 @@ def _class_of(x: Any) -> Any:
 
 def _by_rule(function: Callable[..., Any], rule: str) -> Callable[..., Any]:
     @unseen
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> object:
         return (RULES[rule] if has_tensor(args) or has_tensor(kwargs) else function)(*args, **kwargs)
 
     return called

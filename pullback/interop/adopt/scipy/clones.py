@@ -21,7 +21,7 @@ from types import (
     MemberDescriptorType,
     ModuleType,
 )
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from pullback.interop.holders import Holder
 from pullback.interop.suggest import from_scipy
 
 
-def clone(function: Any) -> Any:
+def clone(function: Any) -> FunctionType:
     """`function` for our tensors. It must be one that is known to be differentiated by running it."""
     own = function.__globals__
     if id(own) not in _globals:
@@ -87,32 +87,32 @@ class Made(Holder):
     def held(self) -> tuple[Any, ...]:
         return tuple(self.__dict__.values())
 
-    def plain(self) -> Any:
+    def plain(self) -> object:
         made = object.__new__(type(self).__genuine__)  # type: ignore[attr-defined]
         for name, x in self.__dict__.items():
             object.__setattr__(made, name, _genuine_of(plain(x)))
         return made
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _itself, (self.plain(),)  # SciPy's own object, of which a pickle can be one
 
-    def __copy__(self) -> Any:
-        made: Any = object.__new__(type(self))
+    def __copy__(self) -> Self:
+        made = object.__new__(type(self))
         vars(made).update(vars(self))
         return made
 
-    def __deepcopy__(self, memo: Any) -> Any:
-        made: Any = self.__copy__()
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        made = self.__copy__()
         fields = vars(made).items()
         vars(made).update({k: x.copy() if isinstance(x, Tensor) else copy.deepcopy(x, memo) for k, x in fields})
         return made
 
 
-def _itself(x: Any) -> Any:
+def _itself(x: object) -> object:
     return x
 
 
-def _genuine_of(x: Any) -> Any:
+def _genuine_of(x: Any) -> object:
     if type(x) is FunctionType and type(x.__globals__) is _Globals:
         return x.__globals__.own.get(x.__name__, x)
     return x.__dict__["__genuine__"] if type(x) is _Module else x
@@ -121,7 +121,7 @@ def _genuine_of(x: Any) -> Any:
 class _KindOfClone(type):
     """The type of a clone, of which objects of SciPy's own class are instances too."""
 
-    def __instancecheck__(cls, x: Any) -> bool:
+    def __instancecheck__(cls, x: object) -> bool:
         return super().__instancecheck__(x) or isinstance(x, cls.__genuine__)  # type: ignore[attr-defined]
 
     def renew(cls, name: str) -> None:
@@ -177,7 +177,7 @@ def _is_cloned(kind: type) -> bool:
     return kind.__module__.startswith("scipy.") and (kind.__module__ in CLASSES or scipy_name(kind) in CLASSES)
 
 
-def twin(thing: Any) -> Any:
+def twin(thing: object) -> Any:
     """An object with the same fields, the methods of which are clones."""
     kind: Any = type(thing)
     made: Any = object.__new__(kind_of_twin(kind))
@@ -185,7 +185,7 @@ def twin(thing: Any) -> Any:
     return made
 
 
-def copy_of(thing: Any) -> Any:
+def copy_of(thing: object) -> Any:
     """An object of SciPy's as one of the clone of its class, with the same fields; so are objects among these."""
     made: Any = object.__new__(class_clone(type(thing)))
     slots = (name for kind in type(thing).__mro__ for name, x in vars(kind).items() if type(x) is MemberDescriptorType)
@@ -194,7 +194,7 @@ def copy_of(thing: Any) -> Any:
     return made
 
 
-def _of_field(x: Any) -> Any:
+def _of_field(x: object) -> object:
     if type(x) in (FunctionType, ModuleType):
         return _cloned(x)
     return copy_of(x) if _is_cloned(type(x)) else x
@@ -211,7 +211,7 @@ class _OfUser:
     def __init__(self, home: type, name: str) -> None:
         self._home, self._name = home, name
 
-    def __get__(self, thing: Any, kind: Any = None) -> Any:
+    def __get__(self, thing: object, kind: type | None = None) -> object:
         method = vars(self._home)[self._name]
         return (clone(method) if type(method) is FunctionType else method).__get__(thing, kind)
 
@@ -243,7 +243,7 @@ class _Globals(dict[str, Any]):
         self.own = own
         self._stays = _is_librarys(own.get("__name__"))  # a user's globals change
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: str) -> object:
         value: Any
         hub = f"{self.own.get('__name__')}.{name}"
         if name not in self.own and hub not in RULES:
@@ -261,7 +261,7 @@ class _Globals(dict[str, Any]):
         return value
 
 
-def _import(name: str, *args: Any) -> Any:
+def _import(name: str, *args: Any) -> object:
     """The module of an import statement in a clone."""
     return _cloned(__import__(name, *args))
 
@@ -272,12 +272,12 @@ class _Number(type):
     __base__: Any
     dtype: Any  # by which NumPy takes it for the genuine type
 
-    def __call__(cls, x: Any = 0, *more: Any) -> Any:
+    def __call__(cls, x: Any = 0, *more: Any) -> object:
         if isinstance(x, Tensor) and x.size == 1 and (x.dtype.kind != "c" or cls.dtype.kind == "c"):
             return x.reshape(()).astype(cls.dtype)[()]
         return cls.__base__(x, *more)
 
-    def __instancecheck__(cls, x: Any) -> bool:
+    def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, cls.__base__)
 
     def __eq__(cls, other: object) -> bool:
@@ -298,7 +298,7 @@ class _Module(ModuleType):
         super().__init__(genuine.__name__)
         self.__dict__["__genuine__"] = genuine
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         genuine = getattr(self.__dict__["__genuine__"], name)
         made = _cloned(genuine)
         if made is genuine and (hub := f"{self.__name__}.{name}") in RULES:  # of Fortran, or of another module
@@ -308,8 +308,8 @@ class _Module(ModuleType):
         return made
 
 
-def _by_hub(genuine: Any, hub: str) -> Any:
-    def called(*args: Any, **kwargs: Any) -> Any:
+def _by_hub(genuine: Callable[..., Any], hub: str) -> Callable[..., Any]:
+    def called(*args: object, **kwargs: object) -> object:
         return (genuine if first_tensor(args, kwargs) is None else RULES[hub])(*args, **kwargs)
 
     return called
@@ -320,7 +320,7 @@ _made: dict[int, Any] = {}
 CLASSES: set[str] = set()  # public names of classes of which clones are made, and modules of which all are cloned
 
 
-def _cloned(value: Any) -> Any:
+def _cloned(value: object) -> Any:
     """Return what clones see in place of a value of a module's."""
     if id(value) not in _made:
         if isinstance(value, type) and _is_cloned(value):
@@ -331,7 +331,7 @@ def _cloned(value: Any) -> Any:
     return _made[id(value)]
 
 
-def _made_of(value: Any) -> Any:
+def _made_of(value: Any) -> object:
     if type(value) is ModuleType:
         if value.__name__.endswith("array_api_compat.numpy"):
             return _cloned(np)
@@ -358,7 +358,7 @@ def _made_of(value: Any) -> Any:
     return _of_class(value) if isinstance(value, type) else value
 
 
-def _of_class(kind: type) -> Any:
+def _of_class(kind: type) -> object:
     if kind is np.vectorize:  # what functions of SciPy make with it takes our tensors, too
         return kind_of_twin(kind)
     if kind.__module__ in _OF_HOLDERS:
@@ -378,7 +378,7 @@ def _holds_functions(value: Any) -> bool:
     return type(value) is FunctionType and has_views(value.__module__)
 
 
-def _with_clones(value: Any) -> Any:
+def _with_clones(value: Any) -> object:
     if type(value) is dict:
         return {key: _with_clones(item) for key, item in value.items()}
     return type(value)(map(_with_clones, value)) if type(value) in (list, tuple) else _cloned(value)
@@ -408,7 +408,7 @@ _COMPILED = ("cython_function_or_method", "fused_cython_function")
 _HELPERS = "array_api_extra"  # whose classes compute, as functions do
 
 
-def _array_namespace(*_: Any, **__: Any) -> Any:
+def _array_namespace(*_: object, **__: object) -> Any:
     """Of NumPy's and our arrays it is NumPy, with functions that take ours."""
     return _cloned(np)
 
@@ -417,7 +417,7 @@ def _array_namespace(*_: Any, **__: Any) -> Any:
 _ASK_FOR_THE_CLASS = frozenset({"is_numpy_array", "is_array_api_obj", "is_writeable_array"})
 
 
-def _of_ours_too(name: str, genuine: Any) -> Any:
+def _of_ours_too(name: str, genuine: Any) -> Callable[..., bool]:
     if name == "is_writeable_array":  # of what is not, as of a number, SciPy makes a copy
         return lambda x: type(x) not in SCALAR_FACES and (isinstance(x, Tensor) or genuine(x))
     return lambda x, *more: isinstance(x, Tensor) or genuine(x, *more)

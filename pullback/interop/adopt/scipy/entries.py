@@ -23,7 +23,7 @@ def from_outside(run: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(run)
     @unseen
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> object:
         if ours_take_part.get() is not None:
             return run(*args, **kwargs)
         functions = [x for x in (*args, *kwargs.values()) if callable(x)]

@@ -11,7 +11,7 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from pullback.core.array_face import ARRAYS, SCALAR_FACES, as_array, as_tensor
 from pullback.core.errors import UnsupportedError
@@ -37,12 +37,12 @@ def runs_as_it_stands(*names: str) -> None:
     RULES.update({name: _OnFirstUse(name, _clone_on_arrays) for name in names})
 
 
-def _clone_on_arrays(function: Any) -> Callable[..., Any]:
+def _clone_on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
     """A clone that sees Arrays: SciPy's code means NumPy's methods. Where none came in, Tensors come out again."""
     run = clone(function)
 
     @functools.wraps(run)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: Any, **kwargs: Any) -> object:
         leaves, form = flatten((args, kwargs))
         kinds = {type(x) for x in leaves if isinstance(x, Tensor)}
         if kinds <= ARRAYS:
@@ -64,7 +64,7 @@ def runs_with(name: str, prepare: Callable[..., tuple[Any, Any]]) -> None:
     """
     AS_IT_STANDS.add(name)
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Any, **kwargs: Any) -> object:
         args, kwargs = prepare(*args, **kwargs)
         return on_arrays(name)(*args, **kwargs)
 
@@ -80,7 +80,7 @@ def on_arrays(name: str) -> Callable[..., Any]:
 def leaves_out(name: str, argument: str, *numbers: float) -> None:
     """Enter one that runs as it stands, but for a gradient by this argument where it is exactly one of the numbers."""
 
-    def checked(*args: Any, **kwargs: Any) -> Any:
+    def checked(*args: object, **kwargs: object) -> tuple[Any, Any]:
         x = inspect.signature(genuine(name)).bind(*args, **kwargs).arguments.get(argument)
         if needs_grad(x) and (found := frozen(x, argument)).ndim == 0 and found in numbers:
             raise UnsupportedError(
@@ -115,7 +115,7 @@ def functions_run_as_they_stand(kind: str, *names: str) -> None:
 
 
 def _of_class(kind: str, name: str) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> object:
         return getattr(class_clone(genuine(kind)), name)(*args, **kwargs)
 
     return call
@@ -134,7 +134,7 @@ def is_refused(*names: str) -> None:
         RULES[name] = functools.partial(_refuse, name)
 
 
-def _refuse(name: str, *_: Any, **__: Any) -> Any:
+def _refuse(name: str, *_: object, **__: object) -> NoReturn:
     raise unsupported(name)
 
 
@@ -148,7 +148,7 @@ class _OnFirstUse:
         RULES[self._name] = made = self._made_of(genuine(self._name))
         return made
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         return self._made()(*args, **kwargs)
 
     def __getattr__(self, attribute: str) -> Any:
@@ -161,10 +161,10 @@ def genuine(name: str) -> Any:
     return getattr(importlib.import_module(home), function)
 
 
-def _of_plain(function: Any) -> Callable[..., Any]:
+def _of_plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function of the values of tensors, through which no gradient goes."""
 
-    def values(x: Any) -> Any:
+    def values(x: object) -> object:
         return frozen(x, function.__name__)[()] if type(x) in SCALAR_FACES else frozen(x, function.__name__)
 
     return lambda *args, **kwargs: function(*plain(args, values), **plain(kwargs, values))

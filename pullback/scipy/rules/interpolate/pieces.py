@@ -17,7 +17,7 @@ from pullback.core.tensor import Tensor
 from pullback.interop.adopt.creation import buffer
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.clones import clone
-from pullback.interop.operands import array, floating, frozen, is_hidden
+from pullback.interop.operands import array, floating, frozen, is_hidden, moveaxis
 
 
 def picked(a: Any, i: Any, axis: int = 0) -> Any:
@@ -65,7 +65,7 @@ def prepare_input(x: Any, y: Any, axis: int, dydx: Any = None, **namespace: Any)
         return made
     zeros = [None if given is None else np.zeros(np.shape(given), given.dtype) for given in (y, dydx)]
     x, dx, _, axis, _ = checked(x, zeros[0], axis, zeros[1], **namespace)
-    y, dydx = (None if given is None else np.moveaxis(floating(given), axis, 0) for given in (y, dydx))
+    y, dydx = (None if given is None else moveaxis(floating(given), axis, 0) for given in (y, dydx))
     return x, dx, y, axis, dydx
 
 

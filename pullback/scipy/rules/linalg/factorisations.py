@@ -64,7 +64,7 @@ def _lu_solve(lu: Any, piv: Any, b: Any, trans: Any) -> AnyArray:
     sides = np.conj(sides) if trans == 1 else sides
     dtype = np.result_type(lu.dtype, sides.dtype, np.float32)
     pivots = (np.asarray(frozen(piv, "lu_solve")) + 1).astype(np.int32)
-    x = ops.linalg_lu_solve(lu.astype(dtype), pivots, sides.astype(dtype), adjoint=trans > 0)
+    x: AnyArray = ops.linalg_lu_solve(lu.astype(dtype), pivots, sides.astype(dtype), adjoint=trans > 0)
     x = np.conj(x) if trans == 1 else x
     return x[:, 0] if b.ndim == 1 else x
 
@@ -132,7 +132,7 @@ def qr(
         order = (scipy.linalg.qr(frozen(a, "qr"), mode="r", pivoting=True)[1],)
         a = a[:, order[0]]
     if mode == "r":
-        R = ops.linalg_qr(a, "reduced")[1]
+        R: AnyArray = ops.linalg_qr(a, "reduced")[1]
         missing = a.shape[0] - R.shape[0]
         if missing > 0:
             R = np.concatenate([R, np.zeros((missing, a.shape[1]), R.dtype)])

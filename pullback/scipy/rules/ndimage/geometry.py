@@ -12,7 +12,7 @@ from scipy import special
 from pullback.core.errors import OperatorError
 from pullback.core.numpy_types import AnyArray, ArrayLike, Output, ShapeLike
 from pullback.interop.adopt.rules import scipy_rule
-from pullback.interop.operands import array, deliver, floating, values
+from pullback.interop.operands import array, deliver, floating, moveaxis, values
 from pullback.scipy.rules.ndimage.borders import continued, sequence
 from pullback.scipy.rules.ndimage.filters import asked_dtype, given, whole
 from pullback.scipy.rules.ndimage.operators import spline_coefficients, spline_values
@@ -246,7 +246,7 @@ def rotate(
         corners = values_of(matrix) @ [[0, 0, size[0], size[0]], [0, size[1], 0, size[1]]]
         shape = (np.ptp(corners, axis=1) + 0.5).astype(int)
     offset = (size - 1) / 2 - matrix @ ((shape - 1) / 2)
-    planes = np.moveaxis(x, axes, (-2, -1))
+    planes = moveaxis(x, axes, (-2, -1))
     found = _interpolated(planes, _moved(matrix, offset, shape), order, mode, cval, prefilter)
-    found = np.moveaxis(found.reshape((*planes.shape[:-2], *(int(n) for n in shape))), (-2, -1), axes)
+    found = moveaxis(found.reshape((*planes.shape[:-2], *(int(n) for n in shape))), (-2, -1), axes)
     return _given("scipy.ndimage.rotate", found, x, output)

@@ -14,7 +14,7 @@ from pullback.core.errors import OperatorError
 from pullback.core.numpy_types import AnyArray
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.ways import runs_with
-from pullback.interop.operands import array, floating
+from pullback.interop.operands import array, floating, moveaxis
 from pullback.scipy.rules.signal.operators import moving_sum, recursion
 
 
@@ -26,19 +26,19 @@ def lfilter(b: AnyArray | float, a: AnyArray | float, x: Any, axis: int = -1, zi
         raise ValueError(f"b and a must be vectors with elements, got shapes {tuple(b.shape)} and {tuple(a.shape)}.")
     axis = normalize_axis_index(axis, x.ndim)
     last = axis == x.ndim - 1
-    x = x if last else np.moveaxis(x, axis, -1)
+    x = x if last else moveaxis(x, axis, -1)
     if zi is None:
         y, _ = _filtered(b, a, x, None)
-        return y if last else np.moveaxis(y, -1, axis)
+        return y if last else moveaxis(y, -1, axis)
     zi = floating(array(zi))
     if zi.ndim != x.ndim:
         raise ValueError(f"zi must have as many dimensions as x, got {zi.ndim} and {x.ndim}.")
-    zi = np.moveaxis(zi, axis, -1)
+    zi = moveaxis(zi, axis, -1)
     order = max(b.size, a.size) - 1
     if zi.shape[-1] != order:
         raise ValueError(f"zi must have {order} elements along the axis, got {zi.shape[-1]}.")
     y, zf = _filtered(b, a, x, np.broadcast_to(zi, (*x.shape[:-1], order)))
-    return np.moveaxis(y, -1, axis), np.moveaxis(zf, -1, axis)
+    return moveaxis(y, -1, axis), moveaxis(zf, -1, axis)
 
 
 def _with_a_dimension(x: Any) -> AnyArray:
@@ -75,17 +75,17 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     if sos.ndim != 2 or sos.shape[1] != 6:
         raise ValueError(f"sos array must be shape (n_sections, 6), got {tuple(sos.shape)}.")
     axis = normalize_axis_index(axis, x.ndim)
-    x = np.moveaxis(x, axis, -1)
+    x = moveaxis(x, axis, -1)
     kept: list[Any] = []
     if zi is not None:
-        zi = np.moveaxis(floating(array(zi)), axis + 1, -1)
+        zi = moveaxis(floating(array(zi)), axis + 1, -1)
         if tuple(zi.shape) != (sos.shape[0], *x.shape[:-1], 2):
             raise ValueError(f"invalid zi shape: with its axis last it must be {(sos.shape[0], *x.shape[:-1], 2)}.")
     for i in range(sos.shape[0]):
         x, zf = _filtered(sos[i, :3], sos[i, 3:], x, None if zi is None else zi[i])
         kept.append(zf)
-    y = np.moveaxis(x, -1, axis)
-    return y if zi is None else (y, np.moveaxis(np.stack(kept), -1, axis + 1))
+    y = moveaxis(x, -1, axis)
+    return y if zi is None else (y, moveaxis(np.stack(kept), -1, axis + 1))
 
 
 @scipy_rule("scipy.signal.upfirdn")
@@ -100,7 +100,7 @@ def upfirdn(
     if up < 1 or down < 1:
         raise ValueError("Both up and down must be >= 1")
     axis = normalize_axis_index(axis, x.ndim)
-    x = np.moveaxis(x, axis, -1)
+    x = moveaxis(x, axis, -1)
     whole = (x.shape[-1] - 1) * up + h.size  # how much comes out, before some of it is left out
     more = 0 if mode == "constant" and type(cval) is int and cval == 0 else -(-h.size // up)  # seen at each end
     x = _continued(x, more, mode.lower(), cval) if more else x
@@ -109,7 +109,7 @@ def upfirdn(
         spread = np.pad(x[..., None], [(0, 0)] * x.ndim + [(0, up - 1)])
         x = spread.reshape((*x.shape[:-1], n * up))[..., : (n - 1) * up + 1]
     y = moving_sum(_ended(x, h.size - 1), h)[..., more * up : more * up + whole : down]
-    return np.moveaxis(y, -1, axis)
+    return moveaxis(y, -1, axis)
 
 
 _PADS: dict[str, dict[str, Any]] = {

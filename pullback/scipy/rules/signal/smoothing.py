@@ -14,7 +14,7 @@ from pullback.core.errors import OperatorError
 from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.rules import RULES, scipy_rule
-from pullback.interop.operands import along, array, floating
+from pullback.interop.operands import along, array, floating, moveaxis
 from pullback.scipy.rules.signal.filters import upfirdn
 
 
@@ -35,12 +35,12 @@ def savgol_filter(x: Any, window_length: int, polyorder: int, deriv: int = 0, de
     n, half = x.shape[axis], window_length // 2
     if window_length > n:
         raise ValueError("If mode is 'interp', window_length must be less than or equal to the size of x.")
-    x = np.moveaxis(x, axis, -1)
+    x = moveaxis(x, axis, -1)
     ends = signal.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, delta, 0)
     middle = RULES["scipy.ndimage.convolve1d"](x, coefficients, -1, None, "constant")[..., half : n - half]
     first = x[..., :window_length] @ ends[:half].T
     last = x[..., n - window_length :] @ ends[window_length - half :].T
-    return np.moveaxis(np.concatenate([first, middle, last], -1).astype(x.dtype), -1, axis)
+    return moveaxis(np.concatenate([first, middle, last], -1).astype(x.dtype), -1, axis)
 
 
 @scipy_rule("scipy.signal.detrend", "scipy.signal._signaltools.detrend")
@@ -58,14 +58,14 @@ def detrend(
     places = np.unique(np.concatenate([[0], np.atleast_1d(bp), [n]])).astype(int)
     if places[-1] > n or places[0] < 0:
         raise ValueError("Breakpoints must be less than length of data along given axis.")
-    x, parts = np.moveaxis(x, axis, -1), []
+    x, parts = moveaxis(x, axis, -1), []
     for start, stop in pairwise(places):
         m = stop - start
         basis = np.stack([np.ones(m), np.arange(1, m + 1) / m], -1)
         q = np.linalg.qr(basis)[0][:, : min(2, m)].astype(x.dtype)
         part = x[..., start:stop]
         parts.append(part - (part @ q) @ q.T)
-    return np.moveaxis(np.concatenate(parts, -1), -1, axis)
+    return moveaxis(np.concatenate(parts, -1), -1, axis)
 
 
 @scipy_rule("scipy.signal.decimate")

@@ -137,7 +137,7 @@ def laplacian(
     """Degrees on the diagonal, minus the weights; divided by roots of the degrees if normed."""
     if form != "array" or dtype is not None:
         raise UnsupportedError('scipy.sparse.csgraph.laplacian: only form="array" and no dtype have a rule.')
-    graph = sparse(csgraph).asformat("csr") if is_sparse(csgraph) else array(csgraph)
+    graph: Any = sparse(csgraph).asformat("csr") if is_sparse(csgraph) else array(csgraph)
     if symmetrized:
         graph = graph + (graph.H if is_sparse(graph) else np.conj(graph.T))
     n = graph.shape[0]

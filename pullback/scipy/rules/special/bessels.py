@@ -167,7 +167,7 @@ def _ive_along_descent(v: AnyArray, x: AnyArray, n: int, m: int) -> AnyArray:
 
     nodes, weights = gauss(128)
     width = np.minimum(math.pi / 2, 10 * (v * v + x * x) ** -0.25 * 1.3)[:, None]
-    columns = v[:, None], x[:, None], start[:, None]
+    columns: tuple[AnyArray, ...] = v[:, None], x[:, None], start[:, None]
     w = width * nodes
     total = (values(w, math.pi - w, *columns) * width) @ weights
     wide = width[:, 0] == math.pi / 2

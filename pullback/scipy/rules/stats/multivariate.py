@@ -17,7 +17,7 @@ from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.dispatchers import at_stake
 from pullback.interop.adopt.rules import METHODS_OF_VECTORS, RULES, scipy_rule
 from pullback.interop.adopt.scipy.clones import kind_of_twin, twin
-from pullback.interop.operands import array, frozen
+from pullback.interop.operands import array, frozen, moveaxis
 from pullback.scipy.rules.stats.distributions import refuse_counts
 
 
@@ -57,7 +57,7 @@ def _solved(factor: Any, b: AnyArray) -> Any:
 @scipy_rule("scipy.stats._multivariate.invwishart_gen._logpdf")
 def inverse_wishart(self: Any, x: ArrayLike, dim: int, df: Any, log_det_scale: Any, C: Any) -> AnyArray:
     """The logarithm of the density at each x[:, :, i]; C is the Cholesky factor of the scale."""
-    factor = np.linalg.cholesky(np.moveaxis(array(x), -1, 0))
+    factor = np.linalg.cholesky(moveaxis(array(x), -1, 0))
     log_det_x = 2 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
     trace = np.sum(np.linalg.solve(factor, array(C)) ** 2, axis=(-2, -1))
     norm = 0.5 * df * dim * np.log(2) + RULES["scipy.special.multigammaln"](0.5 * df, dim)
