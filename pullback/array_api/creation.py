@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from pullback.array_api.functions import fresh, of_numpy, tensors
+from pullback.array_api.functions import fresh, of_numpy, tensor
 from pullback.core import factory
+from pullback.core.annotations import DTypeObject
 from pullback.core.errors import OperatorError
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, ndarray
 from pullback.interop.conversion import from_dlpack as _from_dlpack
 
 
-def _on_cpu(device: Any) -> None:
+def _on_cpu(device: object) -> None:
     if device not in (None, "cpu"):
         raise OperatorError(f'array_api: arrays are on the device "cpu", got device={device!r}.')
 
 
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Any:
+def asarray(
+    obj: object, /, *, dtype: DTypeObject | None = None, device: str | None = None, copy: bool | None = None
+) -> Tensor:
     """A Tensor of what an array, a number or nested sequences hold; an array's own memory unless `copy` is True."""
     _on_cpu(device)
     if not isinstance(obj, Tensor):
@@ -34,59 +37,86 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     return fresh(obj.to(dtype))
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
     """A Tensor that shares another library's memory."""
     _on_cpu(device)
     return _from_dlpack(x, copy=copy)
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
+def arange(
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DTypeObject | None = None,
+    device: str | None = None,
+) -> Tensor:
     """The numbers from start to stop, that one excluded; from 0 if one number is given."""
     _on_cpu(device)
-    return tensors(np.arange(start, dtype=dtype) if stop is None and step == 1 else _range(start, stop, step, dtype))
+    return tensor(np.arange(start, dtype=dtype) if stop is None and step == 1 else _range(start, stop, step, dtype))
 
 
-def _range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+def _range(start: float, stop: float | None, step: float, dtype: DTypeObject | None) -> ndarray:
     return np.arange(0, start, step, dtype=dtype) if stop is None else np.arange(start, stop, step, dtype=dtype)
 
 
 def linspace(
-    start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
-) -> Any:
+    start: complex,
+    stop: complex,
+    /,
+    num: int,
+    *,
+    dtype: DTypeObject | None = None,
+    device: str | None = None,
+    endpoint: bool = True,
+) -> Tensor:
     """`num` numbers at equal distances, the last of which is `stop` unless `endpoint` is False."""
     _on_cpu(device)
-    return tensors(np.linspace(start, stop, num, dtype=dtype, endpoint=endpoint))
+    return tensor(np.linspace(start, stop, num, dtype=dtype, endpoint=endpoint))
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: DTypeObject | None = None,
+    device: str | None = None,
+) -> Tensor:
     """Ones on a diagonal, zeros elsewhere."""
     _on_cpu(device)
-    return tensors(np.eye(n_rows, n_cols, k=k, dtype=dtype or np.float64))
+    return tensor(np.eye(n_rows, n_cols, k=k, dtype=dtype or np.float64))
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+def full(
+    shape: int | Sequence[int], fill_value: complex, *, dtype: DTypeObject | None = None, device: str | None = None
+) -> Tensor:
     """A Tensor of one number."""
     _on_cpu(device)
-    return tensors(np.full(shape, fill_value, dtype=dtype))
+    return tensor(np.full(shape, fill_value, dtype=dtype))
 
 
-def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+def full_like(
+    x: Tensor, /, fill_value: complex, *, dtype: DTypeObject | None = None, device: str | None = None
+) -> Tensor:
     """A Tensor of one number, with the shape and dtype of x."""
     return full(tuple(x.shape), fill_value, dtype=dtype or x.dtype, device=device)
 
 
 def _of_a_shape(name: str) -> Callable[..., Any]:
-    function = getattr(np, name)
+    function: Callable[..., ndarray] = getattr(np, name)
 
-    def made(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    def made(shape: int | Sequence[int], *, dtype: DTypeObject | None = None, device: str | None = None) -> Tensor:
         _on_cpu(device)
-        return tensors(function(shape, dtype=dtype or np.float64))
+        return tensor(function(shape, dtype=dtype or np.float64))
 
     return _named(made, name, f"A Tensor of this shape: {name}.")
 
 
-def _of_the_shape_of(name: str, of_a_shape: Callable[..., Any]) -> Callable[..., Any]:
-    def made(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+def _of_the_shape_of(name: str, of_a_shape: Callable[..., Tensor]) -> Callable[..., Any]:
+    def made(x: Tensor, /, *, dtype: DTypeObject | None = None, device: str | None = None) -> Tensor:
         return of_a_shape(tuple(x.shape), dtype=dtype or x.dtype, device=device)
 
     return _named(made, name, f"A Tensor with the shape and dtype of x: {name}.")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from pullback.array_api.functions import of_numpy as _of_numpy
+from pullback.core.numpy_types import DTypeLike
+from pullback.core.tensor import Tensor, ndarray
 
 _NAMES = (
     "fft", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn", "rfft",
@@ -18,16 +19,17 @@ __all__ = ["fftfreq", "rfftfreq"]
 __all__ += list(_NAMES)
 
 
-def fftfreq(n: Any, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Any:
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike = None, device: str | None = None) -> Tensor:
     """The frequencies of a transform of n samples at distances d."""
     return _frequencies(np.fft.fftfreq, n, d, dtype, device)
 
 
-def rfftfreq(n: Any, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Any:
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike = None, device: str | None = None) -> Tensor:
     """The frequencies of a transform of n real samples at distances d."""
     return _frequencies(np.fft.rfftfreq, n, d, dtype, device)
 
 
-def _frequencies(function: Callable[..., Any], n: Any, d: Any, dtype: Any, device: Any) -> Any:
+def _frequencies(function: Callable[..., ndarray], n: int, d: float, dtype: DTypeLike, device: str | None) -> Tensor:
     found = _of_numpy(function)(n, d, device=device)
-    return found if dtype is None else found.to(dtype)
+    made: Tensor = found if dtype is None else found.to(dtype)
+    return made

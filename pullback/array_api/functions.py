@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.annotations import DTypeObject
 from pullback.core.factory import asarray
 from pullback.core.tensor import Tensor, ndarray, note_made
 from pullback.graph.journal import keep_writes
@@ -16,14 +17,17 @@ from pullback.graph.journal import keep_writes
 
 def tensors(found: Any) -> Any:
     """A result of NumPy's with Tensors in place of ndarrays and of NumPy's numbers."""
-    if isinstance(found, Tensor):
-        return fresh(found)
-    if issubclass(type(found), (ndarray, np.generic)):
-        return fresh(note_made(asarray(found)))
+    if isinstance(found, Tensor) or issubclass(type(found), (ndarray, np.generic)):
+        return tensor(found)
     if isinstance(found, (tuple, list)):
         items = [tensors(x) for x in found]
         return type(found)(*items) if hasattr(found, "_fields") else tuple(items)
     return found
+
+
+def tensor(found: Any) -> Tensor:
+    """An array of NumPy's, or one of its numbers, as a Tensor."""
+    return fresh(found if isinstance(found, Tensor) else note_made(asarray(found)))
 
 
 def fresh(result: Tensor) -> Tensor:
@@ -37,7 +41,7 @@ def of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function of Tensors that has the name and the arguments of NumPy's."""
 
     @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> object:
         return tensors(function(*args, **kwargs))
 
     called.__module__ = "pullback.array_api"
@@ -45,17 +49,17 @@ def of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+def astype(x: Tensor, dtype: DTypeObject, /, *, copy: bool = True, device: str | None = None) -> Tensor:
     """The array in another dtype; with `copy=False` itself where it has it."""
     if not copy and x.dtype == dtype:
         return x
     return fresh(x.to(dtype, copy=True))
 
 
-def _of_integers_too(function: Callable[..., Any]) -> Callable[[Tensor], Tensor]:
+def _of_integers_too(function: Callable[..., ndarray]) -> Callable[[Tensor], Tensor]:
     @functools.wraps(function)
-    def called(x: Tensor, /) -> Any:
-        return fresh(x.clone()) if x.dtype.kind in "iu" else tensors(function(x))
+    def called(x: Tensor, /) -> Tensor:
+        return fresh(x.clone()) if x.dtype.kind in "iu" else tensor(function(x))
 
     return called
 
@@ -63,25 +67,26 @@ def _of_integers_too(function: Callable[..., Any]) -> Callable[[Tensor], Tensor]
 ceil, floor, trunc = _of_integers_too(np.ceil), _of_integers_too(np.floor), _of_integers_too(np.trunc)
 
 
-def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Any:
+def clip(x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Tensor:
     """Each element, or the bound beyond which it lies; in the dtype of x."""
     bounds: list[Any] = [b if b is None or isinstance(b, Tensor) else asarray(b) for b in (min, max)]
     bounds = [b if b is None or b.dtype == x.dtype else b.to(x.dtype) for b in bounds]
-    return fresh(x.clone()) if bounds == [None, None] else tensors(np.clip(x, *bounds))
+    return fresh(x.clone()) if bounds == [None, None] else tensor(np.clip(x, *bounds))
 
 
-def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Sorted along an axis; equal elements keep their order, in descending order too."""
-    return np.take_along_axis(x, argsort(x, axis=axis, descending=descending, stable=stable), axis=axis)
+    order: Any = argsort(x, axis=axis, descending=descending, stable=stable)
+    return tensor(np.take_along_axis(x, order, axis=axis))
 
 
-def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The indices that sort along an axis."""
     if not descending:
-        return tensors(np.argsort(x, axis=axis, stable=True))
+        return tensor(np.argsort(x, axis=axis, stable=True))
     count = x.shape[axis]
     backwards = np.flip(np.argsort(np.flip(x.detach(), axis=axis), axis=axis, stable=True), axis=axis)
-    return tensors(count - 1 - backwards)
+    return tensor(count - 1 - backwards)
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Any, ...]:

@@ -32,12 +32,12 @@ class Information:
         """Where arrays can be."""
         return ("cpu",)
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
+    def default_dtypes(self, *, device: str | None = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of what is made without one."""
         names = {"real floating": "float64", "complex floating": "complex128", "integral": "int64", "indexing": "int64"}
         return {kind: np.dtype(name) for kind, name in names.items()}
 
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
+    def dtypes(self, *, device: str | None = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of a kind, or of several, by name."""
         kinds = ("bool", "numeric") if kind is None else kind if isinstance(kind, tuple) else (kind,)
         return {name: np.dtype(name) for one in kinds for name in _KINDS[one]}

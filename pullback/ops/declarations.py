@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -49,12 +49,12 @@ class Overload:
         *,
         forms: str = "function method",
         home: str = "",
-        shown: Any = None,
+        shown: str | None = None,
         aliases: str = "",
         numpy: str = "",
         internal: bool = False,
         refuses: Any = None,
-        params: Any = (),
+        params: Sequence[Any] = (),
     ) -> None:
         self.full_name = name
         self.name, self.home, self.shown = name.partition(".")[0], home, shown or name.partition(".")[0]
@@ -75,13 +75,13 @@ class Overload:
         self.public: Any = None  # what a user calls, all overloads in one
         self.public_in_place: Any = None
 
-    def declare(self, schema: Any) -> None:
+    def declare(self, schema: str) -> None:
         """Note the declaration, where errors find it."""
         self.schema = schema
         if self.operator is not None:
             self.operator.signature = schema
 
-    def asked(self, args: Sequence[Any], named: Any = None, *, in_place: bool = False) -> Any:
+    def asked(self, args: Sequence[Any], named: dict[str, Any] | None = None, *, in_place: bool = False) -> Any:
         """The answer of modes, or of operands whose classes take part, to a call with these arguments.
 
         `args` are all of the declaration, as the operator gets them: those left at their defaults are dropped.
@@ -90,7 +90,7 @@ class Overload:
         function, public = (self.inplace, self.public_in_place) if in_place else (self.function, self.public)
         return ask(public, *as_called(function, args, named or {}))
 
-    def named(self, function: Callable[..., Any], suffix: str = "") -> Any:
+    def named(self, function: Callable[..., Any], suffix: str = "") -> Callable[..., Any]:
         """`function` with the name that a user calls it by."""
         function.__module__ = "pullback"
         return own(function, f"{self.called}{suffix}")
@@ -100,7 +100,9 @@ _PLAIN = frozenset({str, int, float, bool, tuple})
 _OPTIONS = ("out", "device", "requires_grad")  # of every function that makes something
 
 
-def as_called(function: Callable[..., Any], args: Sequence[Any], named: Any) -> Any:
+def as_called(
+    function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """(args, kwargs) of a public call with all arguments of an operator: those left at their defaults are dropped."""
     parameters = inspect.signature(function).parameters
     of_user = (p for p in parameters.values() if p.name not in _OPTIONS)
@@ -122,7 +124,7 @@ def as_called(function: Callable[..., Any], args: Sequence[Any], named: Any) -> 
     return tuple(given), kwargs
 
 
-def _left_out(x: Any, parameter: Any) -> Any:
+def _left_out(x: object, parameter: inspect.Parameter) -> bool:
     default = parameter.default
     return x is default or (type(x) is type(default) and type(x) in _PLAIN and x == default)
 
@@ -141,7 +143,7 @@ def runner(function: Callable[..., Any], called: str) -> Callable[..., Any]:
     return function
 
 
-def document(overloads: Any, docs: Any) -> None:
+def document(overloads: Iterable[Overload], docs: Mapping[str, str]) -> None:
     """Give a third party's functions their documentation, which ends with the declaration, by the overload's name."""
     for overload in overloads:
         doc = overload.function.__doc__ = docs[overload.full_name]
@@ -159,14 +161,14 @@ def primitive(
     name: str,
     kernel: Callable[..., Any],
     node: type[Node] | None = None,
-    call: Any = None,
-    signature: Any = None,
+    call: Callable[..., Any] | None = None,
+    signature: Callable[..., Any] | None = None,
     *,
-    tensors: Any = ((0, "input"),),
-    lists: Any = (),
+    tensors: Sequence[tuple[int, str]] = ((0, "input"),),
+    lists: Sequence[Any] = (),
     inplace: bool = False,
-    kernel_name: Any = None,
-    outputs: Any = None,
+    kernel_name: str | None = None,
+    outputs: Sequence[str] | None = None,
     returns: str = "tensor",
     view: bool = False,
     underived: bool = False,
@@ -177,7 +179,7 @@ def primitive(
     arity: Any = 0,
     namespace: str | None = None,
     **facts: Any,
-) -> Any:
+) -> Overload:
     """The overload of a primitive.
 
     Parameters
@@ -225,17 +227,17 @@ def primitive(
 def _noted(run: Callable[..., Any]) -> Callable[..., Any]:
     """`run` of what makes copies to write into: noted is inside which transforms it did."""
 
-    def noted(*args: Any) -> Any:
+    def noted(*args: object) -> object:
         out = run(*args)
         return note_copied(out) if WATCHED and isinstance(out, Tensor) else out
 
     return noted
 
 
-def _for_each(op: Any, run: Callable[..., Any]) -> Callable[..., Any]:
+def _for_each(op: Operator, run: Callable[..., Any]) -> Callable[..., Any]:
     """`run` of what draws for arrays; for those that all samples of a vmap share it may have to draw for each."""
 
-    def for_each(*args: Any, **options: Any) -> Any:
+    def for_each(*args: object, **options: object) -> object:
         state = drawing.get()
         return run(*(args if state is None else state.each(op, args)), **options)
 
@@ -250,7 +252,7 @@ def in_own_memory(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(kernel)
-    def copying(*args: Any) -> Any:
+    def copying(*args: object) -> object:
         result = kernel(*args)
         if not isinstance(result, (tuple, list)):
             return _apart(result, args)
@@ -259,11 +261,13 @@ def in_own_memory(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return copying
 
 
-def of_arrays(kernel: Callable[..., Any], name: str, outputs: Any, flags: Any) -> Callable[..., Any]:
+def of_arrays(
+    kernel: Callable[..., Any], name: str, outputs: Sequence[str] | None, flags: Iterable[object]
+) -> Callable[..., Any]:
     """A third party's kernel whose results are arrays, as many as declared; of floats where `flags` say so."""
 
     @functools.wraps(kernel)
-    def checked(*args: Any) -> Any:
+    def checked(*args: Any) -> object:
         result = kernel(*args)
         if outputs is not None and (not isinstance(result, (tuple, list)) or len(result) != len(outputs)):
             found = f"{len(result)} results" if isinstance(result, (tuple, list)) else with_article(result)
@@ -286,12 +290,12 @@ def of_arrays(kernel: Callable[..., Any], name: str, outputs: Any, flags: Any) -
 _NUMBERS, _WHOLE, _NO_NUMBERS = (int, float, complex), ("b", "i", "u"), ("O", "U", "S", "V")
 
 
-def _wrong_result(kernel: Callable[..., Any], name: str, what: str) -> Any:
+def _wrong_result(kernel: Callable[..., Any], name: str, what: str) -> TypeError:
     where = f"{kernel.__module__}.{kernel.__qualname__}" if hasattr(kernel, "__qualname__") else kernel.__name__
     return TypeError(f"{name}: its kernel {where} returned {what}. Correct the kernel, or the declaration.")
 
 
-def _apart(result: Any, args: Sequence[Any]) -> Any:
+def _apart(result: object, args: Sequence[Any]) -> object:
     if type(result) is not ndarray:
         return result
     given = [x for arg in args for x in (arg if isinstance(arg, (tuple, list)) else (arg,)) if type(x) is ndarray]
@@ -303,14 +307,14 @@ def _apart(result: Any, args: Sequence[Any]) -> Any:
 def composite(
     name: str,
     raw: Callable[..., Any],
-    signature: Any,
+    signature: Callable[..., Any],
     *,
     inplace: bool = False,
     creates: bool = False,
     view: bool = False,
-    outputs: Any = None,
+    outputs: Sequence[str] | None = None,
     **facts: Any,
-) -> Any:
+) -> Overload:
     """The overload of a composite: `raw` takes `ops`, the operators to compute with; `outputs` are several results."""
     row = Overload(name, **facts)
     raw = raw if outputs is None else _naming(raw, results_class(row.name, outputs))
@@ -332,7 +336,7 @@ def _others_among(args: Sequence[Any]) -> bool:
 def _naming(raw: Callable[..., Any], kind: Any) -> Callable[..., Any]:
     """A composite that gives its results their names."""
 
-    def named(*args: Any, **options: Any) -> Any:
+    def named(*args: object, **options: object) -> object:
         results = raw(*args, **options)
         if not isinstance(results, (tuple, list)) or len(results) != len(kind._fields):
             found = f"{len(results)} results" if isinstance(results, (tuple, list)) else with_article(results)
@@ -342,7 +346,7 @@ def _naming(raw: Callable[..., Any], kind: Any) -> Callable[..., Any]:
     return named
 
 
-def _composite(raw: Callable[..., Any], row: Any) -> Callable[..., Any]:
+def _composite(raw: Callable[..., Any], row: Overload) -> Callable[..., Any]:
     def run(*args: Any, out: Any = None, **named: Any) -> Any:
         for x in args:  # the methods of other classes are not computed with, unasked
             kind = type(x)
@@ -359,7 +363,7 @@ def _composite(raw: Callable[..., Any], row: Any) -> Callable[..., Any]:
     return run
 
 
-def _creating_composite(raw: Callable[..., Any], row: Any) -> Callable[..., Any]:
+def _creating_composite(raw: Callable[..., Any], row: Overload) -> Callable[..., Any]:
     def run(*args: Any, device: Any, requires_grad: bool, out: Any = None, **named: Any) -> Any:
         if (ENTERED and mode_in_force()) or _others_among(args):
             return row.asked(args, {**named, "device": device, "requires_grad": requires_grad, "out": out})
@@ -373,7 +377,7 @@ def _creating_composite(raw: Callable[..., Any], row: Any) -> Callable[..., Any]
 
 
 # -- calls that are no common case ---------------------------------------------------------------------------
-def in_general(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
+def in_general(op: Operator, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Any shape of operator."""
 
     def run(*args: Any, out: Any = None) -> Any:
@@ -382,7 +386,7 @@ def in_general(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def creating(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
+def creating(op: Operator, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a tensor of numbers, or of tensors that only lend shape and dtype."""
     draws, tensors = "random" in op.tags and not op.tensors, op.tensors
 
@@ -400,7 +404,7 @@ def creating(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def writing(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
+def writing(op: Operator, kernel: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel itself writes into the first argument."""
 
     def run(*args: Any) -> Any:
@@ -410,8 +414,9 @@ def writing(op: Any, kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # -- in place --------------------------------------------------------------------------------------------------
-def _inplace(row: Any, signature: Any) -> Any:
+def _inplace(row: Overload, signature: Callable[..., Callable[..., Any]] | None) -> Callable[..., Any]:
     op = row.operator
+    assert op is not None  # a primitive
     if op.view:
         return _becoming(row)
 
@@ -424,12 +429,12 @@ def _inplace(row: Any, signature: Any) -> Any:
         return signature(runner(run, f"{row.called}_"))
     if len(op.tensors) == 1:
 
-        def alone(input: Any) -> Any:
+        def alone(input: Tensor) -> object:
             return inplace(op, (input,))
 
         return alone
 
-    def beside(input: Any, other: Any, *, out: Any = None) -> Any:
+    def beside(input: Tensor, other: object, *, out: Any = None) -> object:
         if out is not None:
             _refuse_out(row)
         return inplace(op, (input, other))
@@ -437,10 +442,10 @@ def _inplace(row: Any, signature: Any) -> Any:
     return beside
 
 
-def _becoming(row: Any) -> Callable[..., Any]:
+def _becoming(row: Overload) -> Callable[..., Any]:
     function = row.function
 
-    def becoming(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def becoming(input: Tensor, *args: object, **kwargs: object) -> object:
         try:
             return become_view(input, row.called, function, *args, **kwargs)
         except Exception as error:  # noqa: BLE001 - as above
@@ -449,10 +454,10 @@ def _becoming(row: Any) -> Callable[..., Any]:
     return becoming
 
 
-def _assigning(row: Any) -> Callable[..., Any]:
+def _assigning(row: Overload) -> Callable[..., Any]:
     function = row.function
 
-    def assigning(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def assigning(input: Tensor, *args: object, **kwargs: object) -> object:
         if kwargs.get("out") is not None:
             _refuse_out(row)
         try:
@@ -463,5 +468,5 @@ def _assigning(row: Any) -> Callable[..., Any]:
     return assigning
 
 
-def _refuse_out(row: Any) -> None:
+def _refuse_out(row: Overload) -> None:
     raise TypeError(f"{row.called}_() got an unexpected keyword argument 'out': it writes into its first argument.")

@@ -8,6 +8,7 @@ for the form in place if there is one. Nothing looks into the texts at import: c
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from pullback.core.text_signature import TextSignature
@@ -15,7 +16,7 @@ from pullback.core.text_signature import TextSignature
 _FOLDER = os.path.join(os.path.dirname(__file__), "generated", "docs")  # noqa: PTH118, PTH120 - read at import: fast
 
 
-def read_pages(area: str) -> Any:
+def read_pages(area: str) -> dict[str, list[str]]:
     """The pages of an area by home and name, in pieces; none before they are first written."""
     try:
         with open(os.path.join(_FOLDER, f"{area}.txt"), encoding="utf-8") as file:  # noqa: PTH118, PTH123 - as above
@@ -26,7 +27,7 @@ def read_pages(area: str) -> Any:
     return {key: rest for key, *rest in pieces}
 
 
-def describe(forms: Any, overloads: Any, pages: Any) -> None:
+def describe(forms: Any, overloads: Any, pages: Mapping[str, list[str]]) -> None:
     """Give the functions of an operator their documentation and signatures, and its overloads their declarations."""
     page = pages.get(f"{forms.home}:{forms.name}")
     if page is None:

@@ -7,14 +7,15 @@ The generated module of a third party calls `enter` at its end. Its functions ar
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.errors import Explained
 from pullback.core.tensor import Tensor
 from pullback.ops import tables
-from pullback.ops.declarations import document
+from pullback.ops.declarations import Overload, document
 from pullback.ops.generated.tangents import TANGENTS, UNDERIVED
 
 _NOTHING: Mapping[str, Any] = types.MappingProxyType({})
@@ -27,18 +28,18 @@ class NameTakenError(Explained, ValueError):
 
 
 def enter(
-    overloads: Any,
-    choices: Any,
-    docs: Any,
+    overloads: Sequence[Overload],
+    choices: Mapping[str, Callable[..., Any]],
+    docs: Mapping[str, str],
     *,
     namespace: str,
-    source: Any,
-    module: Any,
-    kernels: Any = None,
-    tangents: Any = _NOTHING,
-    underived: Any = _NOTHING,
+    source: str,
+    module: str,
+    kernels: ModuleType | None = None,
+    tangents: Mapping[str, Any] = _NOTHING,
+    underived: Mapping[str, Any] = _NOTHING,
     joins: bool = False,
-) -> Any:
+) -> dict[str, Any]:
     """Enter the operators with these overloads, and return the functions by public name.
 
     Parameters
@@ -83,7 +84,14 @@ def enter(
 class Extension:
     """The operators of one namespace."""
 
-    def __init__(self, namespace: str, source: Any, kernels: Any, tangents: Any, underived: Any) -> None:
+    def __init__(
+        self,
+        namespace: str,
+        source: str,
+        kernels: ModuleType | None,
+        tangents: Mapping[str, Any],
+        underived: Mapping[str, Any],
+    ) -> None:
         self.namespace, self.source, self.module = namespace, source, kernels
         self.on_tensors, self.on_arrays = types.SimpleNamespace(), types.SimpleNamespace()
         self.public: dict[str, Any] = {}
@@ -93,7 +101,7 @@ class Extension:
         self.tensor_kernels: dict[str, Any] = {}
         self.tangents, self.underived = tangents, underived
 
-    def add(self, forms: Any) -> None:
+    def add(self, forms: tables.PublicForms) -> None:
         """Note an operator with all its overloads; an internal one has no public name."""
         for name in forms.in_ops:
             setattr(self.on_tensors, name, forms.on_tensors)
@@ -107,7 +115,7 @@ class Extension:
         self.methods.update(forms.changing)
         self.numpy_rules.update(dict.fromkeys(forms.numpy, forms.on_tensors))
 
-    def add_kernel(self, overload: Any) -> None:
+    def add_kernel(self, overload: Overload) -> None:
         """Note a primitive's kernel, and the one that works in place if there is one."""
         op = overload.operator
         if op is None:
@@ -118,7 +126,7 @@ class Extension:
             self.array_kernels[f"{op.kernel}_"] = getattr(self.module, in_place)
         self.tensor_kernels[op.kernel] = tables.dispatching(op)
 
-    def check(self, before: Any) -> None:
+    def check(self, before: Extension | None) -> None:
         """Raise if a name is taken by others than `before`, what this replaces."""
         if before is not None and before.source != self.source:
             self._refuse("the namespace", self.namespace, f"the operators of {before.source}", "another `namespace:`")
@@ -131,15 +139,15 @@ class Extension:
             if name in tables.NUMPY_RULES and (before is None or name not in before.numpy_rules):
                 self._refuse("the rule for", f"numpy.{name}", "another operator", "no `numpy:`")
 
-    def _refuse(self, what: str, name: str, owner: Any, remedy: str) -> None:
+    def _refuse(self, what: str, name: str, owner: str, remedy: str) -> None:
         raise NameTakenError(f"{self.source}: {what} {name!r} is taken by {owner}. Write {remedy} in its declarations.")
 
-    def join(self, before: Any) -> None:
+    def join(self, before: Extension) -> None:
         """Take in what this does not replace of an extension of the same namespace."""
         for mine, other in zip(self._entries(), before._entries(), strict=True):
             mine.update({name: entry for name, entry in other.items() if name not in mine})
 
-    def _entries(self) -> Any:
+    def _entries(self) -> tuple[dict[str, Any], ...]:
         return (
             vars(self.on_tensors), vars(self.on_arrays), self.public, self.methods, self.numpy_rules,
             self.array_kernels, self.tensor_kernels,
@@ -163,7 +171,7 @@ class Extension:
             for key in entries:
                 del table[key]
 
-    def _shared(self) -> Any:
+    def _shared(self) -> tuple[tuple[dict[str, Any], Mapping[str, Any]], ...]:
         """The tables that all operators share, with the entries of this extension."""
         return (
             (TENSOR.kernels, self.tensor_kernels),

@@ -16,12 +16,12 @@ import sys
 import textwrap
 import threading
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, TypeAlias
 
-from pullback.dispatch.operator import OPERATORS
+from pullback.dispatch.operator import OPERATORS, Operator
 from pullback.explain.calls import IN_FORMULA, described, raises_itself
 from pullback.graph.node import Node
 
@@ -61,7 +61,11 @@ def tell(error: BaseException) -> None:
         error.add_note(text)
 
 
-def _told(step: Any) -> Any:
+# By key, the place ("file:line") and the text of a formula.
+Entry: TypeAlias = dict[str, tuple[str, str]]
+
+
+def _told(step: TracebackType) -> str | None:
     """The note, if a formula was running in this step of a traceback; innermost first, only one is looked for."""
     frame = step.tb_frame
     if frame.f_code.co_name in _CHECKING and frame.f_globals.get("__name__") in _CHECKING[frame.f_code.co_name]:
@@ -103,7 +107,7 @@ def _told(step: Any) -> Any:
     return None if key is None else _text(op, key, _entry(op, module), names, frame)
 
 
-def _refused(step: Any) -> Any:
+def _refused(step: TracebackType) -> str | None:
     """The note, if this step refused what a formula gave for an edge: it has the node, and what the node returned."""
     frame, later, called = step.tb_frame, step.tb_next, []
     node, edge, g = (frame.f_locals.get(name) for name in ("node", "edge", "g"))
@@ -123,6 +127,7 @@ def _refused(step: Any) -> Any:
     inputs = [name for name in names if name in keys]
     if len(inputs) > 1 and op.lists:
         return None  # whose edges are counted otherwise
+    assert isinstance(node, Node)
     edges, grads = node.edges(), frame.f_locals.get("grads")
     grads = grads if isinstance(grads, Sequence) and len(grads) == len(edges) else (g,) * len(edges)
     pairs = enumerate(zip(edges, grads, strict=True))
@@ -134,25 +139,25 @@ def _refused(step: Any) -> Any:
     return _text(op, key, entry, functools.partial(_gone), frame) + given
 
 
-def _gone(name: str) -> Any:
+def _gone(name: str) -> tuple[object, ...]:
     """The value of a name when its formula has run: nobody has it any more."""
     return ()
 
 
-def _text(op: Any, key: str, entry: Any, names: Any, frame: FrameType) -> str:
+def _text(op: Operator, key: str, entry: Entry, names: functools.partial[tuple[object, ...]], frame: FrameType) -> str:
     place, formula = entry[key]
     shown, words = f"`{formula}`", _words(formula)
     if formula in _AUTOMATIC:
         words = [name.removesuffix("_p") for name in frame.f_code.co_varnames[: frame.f_code.co_argcount]]
         if formula == "auto_element_wise":
-            shown = f"`{entry[_only_gradient(entry)][1]}`, by auto_element_wise, in which grad is the tangent"
+            shown = f"`{entry[_only_gradient(entry) or key][1]}`, by auto_element_wise, in which grad is the tangent"
     values = [(word, names(word)) for word in words]
     given = ", ".join(f"{word}: {_described(value[0])}" for word, value in values if value)
     what = "tangent of" if names.func is _in_tangent else "gradient of"
     return f"{IN_FORMULA}{op.shown} for the {what} {key!r} ({place}): {shown}{given and f', with {given}'}"
 
 
-def _words(formula: str) -> Any:
+def _words(formula: str) -> list[str]:
     """The names in a formula, in the order in which they stand there."""
     if formula in _AUTOMATIC:
         return []
@@ -160,7 +165,7 @@ def _words(formula: str) -> Any:
     return list(dict.fromkeys(n.id for n in sorted(found, key=lambda n: n.col_offset)))
 
 
-def _described(value: Any) -> Any:
+def _described(value: object) -> str:
     try:
         return described(value)
     except Exception:  # noqa: BLE001 - the repr of an object of the user's, which is not what failed here
@@ -168,7 +173,7 @@ def _described(value: Any) -> Any:
 
 
 # -- where a name's value is, as a tuple of one; () for that of a function or a constant -----------------------------
-def _in_node(node: Node, variables: Any, name: str) -> Any:
+def _in_node(node: Node | None, variables: Mapping[str, Any], name: str) -> tuple[object, ...]:
     local = f"{name}_" if name in _RENAMED else name
     if local in variables:
         return (variables[local],)
@@ -182,24 +187,24 @@ def _in_node(node: Node, variables: Any, name: str) -> Any:
 class _Kept:
     """The attributes that a node kept of a tensor."""
 
-    def __init__(self, attributes: Any) -> None:
+    def __init__(self, attributes: dict[str, object]) -> None:
         self.attributes = attributes
 
     def __repr__(self) -> str:
         return " and ".join(f"{how} {value}" for how, value in self.attributes.items())
 
 
-def _in_slopes(variables: Any, name: str) -> Any:
+def _in_slopes(variables: Mapping[str, Any], name: str) -> tuple[object, ...]:
     return (variables[name],) if name in variables else ()
 
 
-def _in_tangent(variables: Any, name: str) -> Any:
+def _in_tangent(variables: Mapping[str, Any], name: str) -> tuple[object, ...]:
     found = next((n for n in (name, f"{name}_p") if n in variables and n != "ops"), None)
     return () if found is None else (variables[found],)
 
 
 # -- which formula of an entry a step was in -------------------------------------------------------------------------
-def _statement(step: Any) -> Any:
+def _statement(step: TracebackType) -> ast.Assign | ast.Return | None:
     """The assignment or return that a step stopped at, as syntax; None without source."""
     code = step.tb_frame.f_code
     lines = linecache.getlines(code.co_filename, step.tb_frame.f_globals)[code.co_firstlineno - 1 :]
@@ -211,10 +216,10 @@ def _statement(step: Any) -> Any:
         return None
     line = step.tb_lineno - code.co_firstlineno + 1
     statements = [s for s in ast.walk(tree) if isinstance(s, (ast.Assign, ast.Return))]
-    return next((s for s in statements if s.lineno <= line <= s.end_lineno), None)
+    return next((s for s in statements if s.lineno <= line <= (s.end_lineno or s.lineno)), None)
 
 
-def _gradient(step: Any, entry: Any) -> Any:
+def _gradient(step: TracebackType, entry: Entry) -> str | None:
     """The key of the gradient that a node was computing; None if that was not what failed."""
     statement = _statement(step)
     if isinstance(statement, ast.Return):
@@ -225,12 +230,12 @@ def _gradient(step: Any, entry: Any) -> Any:
     return next((key for key in entry if inputs and inputs[0] in map(str.strip, key.split(","))), None)
 
 
-def _only_gradient(entry: Any) -> Any:
+def _only_gradient(entry: Entry) -> str | None:
     """The key of the first gradient that has a formula: what a node of one formula returns."""
     return next((key for key, (_, formula) in entry.items() if formula not in _NO_FORMULA), None)
 
 
-def _output(step: Any, op: Any, entry: Any) -> Any:
+def _output(step: TracebackType, op: Operator, entry: Entry) -> str | None:
     """The key of the tangent that was computed."""
     statement = _statement(step)
     if not isinstance(statement, ast.Return) or not isinstance(statement.value, ast.Tuple):
@@ -241,7 +246,7 @@ def _output(step: Any, op: Any, entry: Any) -> Any:
     number = 0
     if len(moving) > 1:
         line, _, column, _ = list(step.tb_frame.f_code.co_positions())[step.tb_lasti // 2]
-        at = (line - step.tb_frame.f_code.co_firstlineno + 1, column)
+        at = ((line or 0) - step.tb_frame.f_code.co_firstlineno + 1, column)
         parts = statement.value.elts
         number = max(i for i, part in enumerate(parts) if i == 0 or (part.lineno, part.col_offset) <= at)
     place = moving[number]
@@ -250,7 +255,7 @@ def _output(step: Any, op: Any, entry: Any) -> Any:
 
 
 # -- what stands in the declarations ---------------------------------------------------------------------------------
-def _entry(op: Any, module: Any) -> Any:
+def _entry(op: Operator, module: Mapping[str, Any]) -> Entry:
     """The formulas of an operator: place ("file:line") and text by key, those of gradients first."""
     of_module = module.get("FORMULAS")  # a third party's
     if of_module is None:
@@ -260,13 +265,13 @@ def _entry(op: Any, module: Any) -> Any:
     return of_module[op.name.partition(".")[2]]
 
 
-def own_formulas() -> Any:
+def own_formulas() -> dict[str, Entry]:
     """The entries of derivatives.yaml by the operators' names."""
     return _written(_DECLARATIONS, str(_DECLARATIONS))
 
 
 @functools.cache
-def _written(path: Path, shown: str) -> Any:
+def _written(path: Path, shown: str) -> dict[str, Entry]:
     """The entries of a file of declarations by the operators' names; `shown` is the file in their places."""
     found: dict[str, Any] = {}
     written: list[Any] = []
@@ -289,6 +294,6 @@ def _written(path: Path, shown: str) -> Any:
     return {name: {key: (place, _joined(text)) for key, (place, text) in e.items()} for name, e in found.items()}
 
 
-def _joined(written: Any) -> Any:
+def _joined(written: Iterable[str]) -> str:
     text = re.sub(r"^>-? ", "", " ".join(written)).partition(" #")[0].strip()
     return text[1:-1] if text[:1] == text[-1:] == '"' else text

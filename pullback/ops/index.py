@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,11 @@ def plain_index(index: Any) -> Any:
     return _plain(index)
 
 
-def _each_plain(index: Any) -> Any:
+def _each_plain(index: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(i if type(i) in _READY else _plain(i) for i in index)
 
 
-def _of_list(index: Any) -> Any:
+def _of_list(index: list[Any]) -> Any:
     """The index that a list stands for: an array if it makes one, else an index for each dimension, as in PyTorch.
 
     A list of lists of one length is an array, as in NumPy.
@@ -77,7 +78,7 @@ def _plain(i: Any) -> Any:
     return i
 
 
-def warn_of_bytes(self: Any, index: Any) -> None:
+def warn_of_bytes(self: Tensor, index: object) -> None:
     """Warn of a Tensor of uint8 in an index of a Tensor, if it has the shape of a mask, which it is in PyTorch."""
     if type(self) is not Tensor:
         return

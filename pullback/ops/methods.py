@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import update_wrapper
 from types import FunctionType
 from typing import Any
@@ -20,8 +20,10 @@ from pullback.core.late import LateAttribute, from_module
 from pullback.core.named import named
 from pullback.core.overrides import ENTERED
 from pullback.core.tensor import NestedTensor, Tensor, ndarray, only_number
+from pullback.core.types import DType
 from pullback.dispatch.call_errors import explained
 from pullback.dispatch.nested_calls import on_nested
+from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch, inplace
 from pullback.dispatch.right_operand import answers
 from pullback.graph.node import Node
@@ -38,12 +40,13 @@ from pullback.ops.late import method, method_names
 from pullback.ops.tables import OPERATORS
 
 
-def _plain(name: str) -> Any:
+def _plain(name: str) -> Callable[..., Any]:
     """The function of an operator's first overload: operators skip the choice among overloads."""
-    return OPERATORS[name][0].function
+    function: Callable[..., Any] = OPERATORS[name][0].function
+    return function
 
 
-def _binary(name: str) -> Any:
+def _binary(name: str) -> Callable[..., Any]:
     """The same function, but that it leaves to its class what no array is.
 
     So SciPy's sparse matrices say what `t @ A` is, and None and texts are not equal to a tensor. The common case runs
@@ -58,28 +61,28 @@ def _binary(name: str) -> Any:
     return call
 
 
-def _in_order(op: Any, args: Sequence[Any]) -> Any:
+def _in_order(op: Operator, args: Sequence[Any]) -> object:
     try:
         return dispatch(op, args)
     except TypeError:
         return _theirs(op.name, args)
 
 
-def _in_place_in_order(op: Any, args: Sequence[Any]) -> Any:
+def _in_place_in_order(op: Operator, args: Sequence[Any]) -> object:
     try:
         return inplace(op, args)
     except TypeError:
         return _theirs(op.name, args)
 
 
-def _theirs(name: str, args: Sequence[Any]) -> Any:
+def _theirs(name: str, args: Sequence[Any]) -> object:
     """NotImplemented, where the class of an operand is to answer; else the error that is being handled."""
     if any(answers(x, name) for x in args):
         return NotImplemented
     raise  # noqa: PLE0704 - in a handler, whose error is this
 
 
-def _in_place(name: str) -> Any:
+def _in_place(name: str) -> Callable[..., Any]:
     """The same of an operator that writes into its first operand."""
     write = OPERATORS[name][0].inplace
     if "inplace" not in write.__code__.co_names:  # it chooses among overloads first
@@ -90,8 +93,8 @@ def _in_place(name: str) -> Any:
     return update_wrapper(call, write)
 
 
-def _with_theirs(write: Callable[..., Any], name: str) -> Any:
-    def call(self: Any, other: Any) -> Any:
+def _with_theirs(write: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def call(self: Tensor, other: object) -> object:
         try:
             return write(self, other)
         except TypeError:
@@ -100,17 +103,17 @@ def _with_theirs(write: Callable[..., Any], name: str) -> Any:
     return update_wrapper(call, write)
 
 
-def _swapped(operator: Any, name: str) -> Callable[..., Any]:
+def _swapped(operator: str, name: str) -> Callable[..., Any]:
     function = _binary(operator)
 
-    def reflected(self: Any, other: Any) -> Any:
+    def reflected(self: Tensor, other: object) -> object:
         return function(other, self)
 
     reflected.__name__, reflected.__qualname__ = name, f"Tensor.{name}"
     return reflected
 
 
-def _failed(op: Any, args: Sequence[Any]) -> Any:
+def _failed(op: Operator, args: Sequence[Any]) -> object:
     if isinstance(sys.exception(), TypeError):
         return _theirs(op.name, args)
     raise  # noqa: PLE0704 - in a handler, whose error is this
@@ -154,25 +157,25 @@ def _attach_operators() -> None:
 
 
 @named("Tensor.__divmod__")
-def _divmod(self: Any, other: Any) -> Any:
+def _divmod(self: Tensor, other: Any) -> Any:
     """divmod(self, other): both results, as for ndarrays."""
     return NotImplemented if answers(other, "divmod") else (self // other, self % other)
 
 
 @named("Tensor.__rdivmod__")
-def _rdivmod(self: Any, other: Any) -> Any:
+def _rdivmod(self: Tensor, other: Any) -> tuple[Any, Any]:
     """divmod(other, self)."""
     return other // self, other % self
 
 
 @named("Tensor.__round__")
-def _round(self: Any, ndigits: Any = None) -> None:
+def _round(self: Tensor, ndigits: object = None) -> None:
     """round(self): of a number Python's round makes an int, which has no gradient."""
     given = "" if ndigits is None else f", decimals={ndigits}"
     raise TypeError(f"round() takes no Tensor; write pullback.round(x{given}), whose slope is zero.")
 
 
-def iterate(self: Any) -> Any:
+def iterate(self: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     if self.ndim == 0:
         raise TypeError("iteration over a 0-d tensor")
@@ -180,12 +183,12 @@ def iterate(self: Any) -> Any:
 
 
 @named("Tensor.__contains__", "Tensor self, any item")
-def contains(self: Any, item: Any) -> bool:
+def contains(self: Tensor, item: object) -> bool:
     """True if any element equals `item`."""
     return bool(Tensor.item(TENSOR.any(TENSOR.eq(self, item))))
 
 
-def to_bool(self: Any) -> bool:
+def to_bool(self: Tensor) -> bool:
     """True if the only element is nonzero; ambiguous for several."""
     if self._array.size != 1:
         raise GradientError(
@@ -198,7 +201,7 @@ def to_bool(self: Any) -> bool:
     return bool(only_number(self, "bool() (if, while, and, or, not, max(), sorted())"))
 
 
-def to_index(self: Any) -> Any:
+def to_index(self: Tensor) -> int:
     """A 0-d integer tensor as a Python int; no other, because NumPy asks for an index before it looks for a mask."""
     if self._array.dtype.kind not in "iu" or self._array.ndim:
         raise TypeError(
@@ -209,14 +212,14 @@ def to_index(self: Any) -> Any:
 
 
 def to(
-    self: Any,
+    self: Tensor,
     *args: Any,
     dtype: Any = None,
     device: Any = None,
     non_blocking: bool = False,
     copy: bool = False,
-    memory_format: Any = None,
-) -> Any:
+    memory_format: str | None = None,
+) -> Tensor:
     """`self` in another dtype, on a device, or as another tensor is; itself if nothing changes.
 
     Called as `to(dtype, ...)`, `to(device, dtype, ...)` or `to(other, ...)`, where `...` are non_blocking and copy.
@@ -276,16 +279,17 @@ def to(
     return _in_dtype(self, dtype, flag, memory_format)
 
 
-def _in_dtype(self: Any, dtype: Any, copy: bool = False, memory_format: Any = None) -> Any:
+def _in_dtype(self: Tensor, dtype: DType, copy: bool = False, memory_format: str | None = None) -> Tensor:
     """`self` in a NumPy dtype of numbers."""
     if not copy and dtype == self.dtype:
         return self
     if WATCHED and dtype.kind not in "fc":
         note_operator(f"the cast to {dtype}", self)
-    return TENSOR._to_copy(self, dtype, memory_format=memory_format)
+    copied: Tensor = TENSOR._to_copy(self, dtype, memory_format=memory_format)
+    return copied
 
 
-def _only_flags(given: Any) -> None:
+def _only_flags(given: Sequence[object]) -> None:
     """Refuse what `to` cannot make sense of."""
     if len(given) > 2 or not all(isinstance(flag, bool) for flag in given):
         names = ", ".join(type(arg).__name__ for arg in given)
@@ -313,10 +317,10 @@ dtype('{dtype}')
 """
 
 
-def _cast(name: str, dtype: Any) -> Callable[..., Any]:
-    dtype = np.dtype(dtype)
+def _cast(name: str, code: str) -> Callable[..., Any]:
+    dtype = np.dtype(code)
 
-    def cast(self: Any, memory_format: Any = None) -> Any:
+    def cast(self: Tensor, memory_format: str | None = None) -> Tensor:
         try:
             return _in_dtype(self, dtype, memory_format=memory_format)
         except Exception as error:  # noqa: BLE001 - raised again, with what was called
@@ -335,7 +339,7 @@ _CASTS = {
 
 
 @named("Tensor.where", "Tensor self, Tensor condition, Tensor other")
-def where(self: Any, condition: Any, other: Any) -> Any:
+def where(self: Tensor, condition: Any, other: Any) -> Tensor:
     """`self` where condition holds, `other` elsewhere: `pullback.where(condition, self, other)`.
 
     Parameters
@@ -354,11 +358,12 @@ def where(self: Any, condition: Any, other: Any) -> Any:
     >>> x.where(x > 0, 0.0)
     tensor([0., 2.])
     """
-    return TENSOR.where(condition, self, other)
+    chosen: Tensor = TENSOR.where(condition, self, other)
+    return chosen
 
 
 @named("Tensor.astype", "Tensor self, ScalarType dtype, bool copy=True")
-def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
+def astype(self: Tensor, dtype: Any, copy: bool = True) -> Tensor:
     """NumPy's name of `to`; differentiable.
 
     Parameters
@@ -380,7 +385,7 @@ def astype(self: Any, dtype: Any, copy: bool = True) -> Any:
 
 
 @named("Tensor.cpu", "Tensor self, str? memory_format=None")
-def cpu(self: Any, memory_format: Any = None) -> Any:
+def cpu(self: Tensor, memory_format: str | None = None) -> Tensor:
     """`self`: everything is on the CPU.
 
     Parameters
@@ -402,7 +407,7 @@ def cpu(self: Any, memory_format: Any = None) -> Any:
 
 
 @named("Tensor.cuda")
-def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+def cuda(self: Tensor, device: object = None, non_blocking: bool = False, memory_format: str | None = None) -> Tensor:
     """Refused: there is no such device yet.
 
     Parameters
@@ -432,7 +437,7 @@ def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_forma
 
 
 @named("Tensor.type_as", "Tensor self, Tensor other")
-def type_as(self: Any, other: Any) -> Any:
+def type_as(self: Tensor, other: Tensor) -> Tensor:
     """`self` in the dtype of `other`.
 
     Parameters
@@ -452,7 +457,7 @@ def type_as(self: Any, other: Any) -> Any:
 
 
 @named("Tensor.type", "Tensor self, ScalarType dtype")
-def type_to(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type_to(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Tensor | str:
     """`self` in another dtype, as `to(dtype)`.
 
     PyTorch's names of legacy tensor types ('torch.FloatTensor'), which it takes and gives here, do not exist.
@@ -481,17 +486,18 @@ def type_to(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     return to(self, dtype)
 
 
-def _property(name: str, doc: str) -> Any:
-    def get(self: Any) -> Any:
-        return getattr(TENSOR, name)(self)  # looked up when asked for
+def _property(name: str, doc: str) -> property:
+    def get(self: Tensor) -> Tensor:
+        found: Tensor = getattr(TENSOR, name)(self)  # looked up when asked for
+        return found
 
-    def write(self: Any, value: Any) -> None:
+    def write(self: Tensor, value: Any) -> None:
         get(self)[...] = value  # after z.real += 1 too, which writes a second time what is there
 
     return property(get, write if name in ("real", "imag") else None, doc=doc)
 
 
-def _conjugate(self: Any) -> Any:
+def _conjugate(self: Tensor) -> Tensor:
     """The conjugate, for formulas; almost every tensor is real, and its own."""
     return self if self._array.dtype.kind != "c" and not ENTERED else TENSOR.conjugate(self)
 
@@ -501,7 +507,7 @@ def attach() -> None:
     for name in method_names():
         if name not in Tensor.__dict__:
             LateAttribute(Tensor, name, method, name)
-    NestedTensor.conjugate = _conjugate  # type: ignore[method-assign]
+    NestedTensor.conjugate = _conjugate  # type: ignore[method-assign,assignment]
     _attach_operators()
     for name, function in {"getitem": "__getitem__", "setitem": "__setitem__"}.items():
         LateAttribute(Tensor, function, from_module, "pullback.ops.subscripts", name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pullback.core.array_type import TENSOR
@@ -20,11 +21,11 @@ from pullback.ops.tables import OPERATORS
 
 _slice_row, _advanced_row, _write_row = (OPERATORS[name][0] for name in ("slice_view", "advanced_index", "setitem"))
 _setitem, _write = _write_row.inplace, _write_row.operator
-slice_view = _slice_row.run
+slice_view: Callable[[Tensor, Any], Tensor] = _slice_row.run
 _ALWAYS_BASIC = frozenset([int, slice, type(None), type(Ellipsis)])
 
 
-def getitem(self: Any, index: Any) -> Any:
+def getitem(self: Tensor, index: Any) -> Any:
     """self[index]: a view for integers, slices, Ellipsis and None; a copy for integer and boolean arrays."""
     kind = type(index)
     if kind is slice or kind is int:
@@ -49,7 +50,7 @@ def getitem(self: Any, index: Any) -> Any:
     return read_by_rules(self, index)
 
 
-def read_by_rules(self: Any, index: Any) -> Any:
+def read_by_rules(self: Tensor, index: Any) -> Any:
     """Part of a tensor by an index that has more than integers, slices, Ellipsis and None, or may have it."""
     if type(index) not in KNOWN and taking_part((index,)):
         return _advanced_row.asked((self, index))
@@ -67,7 +68,7 @@ def read_by_rules(self: Any, index: Any) -> Any:
         raise explained("__getitem__", "any self, any index", (self, index), error)  # noqa: B904
 
 
-def setitem(self: Any, index: Any, value: Any) -> None:
+def setitem(self: Tensor, index: Any, value: Any) -> None:
     """self[index] = value, recorded like any in-place operation."""
     given = index
     try:
@@ -83,7 +84,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         write_by_rules(self, index, value, given)
 
 
-def write_by_rules(self: Any, index: Any, value: Any, given: Any) -> None:
+def write_by_rules(self: Tensor, index: Any, value: Any, given: object) -> None:
     """Write where it is not the usual case; `given` is the index as given, whose class may take part."""
     if type(given) not in KNOWN and taking_part((given,)):
         _write_row.asked((self, given, value), in_place=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pullback.core.arguments import overloaded, refusing_numbers
 from pullback.core.array_type import NUMPY, TENSOR
 from pullback.core.late import LateDict
 from pullback.core.overrides import ask, taking_part
+from pullback.dispatch.operator import Operator
 from pullback.dispatch.pipeline import dispatch
-from pullback.ops.declarations import own
+from pullback.ops.declarations import Overload, own
 from pullback.ops.documentation import describe
 from pullback.ops.generated import calls
 
@@ -23,7 +24,7 @@ OPERATORS: LateDict[Any] = LateDict()  # name -> list of ops.declarations.Overlo
 class PublicForms:
     """The public forms of an operator: its overloads merged into one function for each kind of caller."""
 
-    def __init__(self, overloads: Any, choices: Any) -> None:
+    def __init__(self, overloads: Sequence[Overload], choices: Mapping[str, Callable[..., Any]]) -> None:
         first = overloads[0]
         self.name, self.home, self.internal = first.name, first.home, all(o.internal for o in overloads)
         self.function_form = any(o.function_form for o in overloads)
@@ -39,7 +40,7 @@ class PublicForms:
         aliases = [alias for o in overloads for alias in o.aliases]
         here = (first.shown, *(alias for alias in aliases if "." not in alias))
         self.public = dict.fromkeys(here, public)
-        self.elsewhere = [(*alias.rsplit(".", 1), public) for alias in aliases if "." in alias]
+        self.elsewhere: list[tuple[Any, ...]] = [(*alias.rsplit(".", 1), public) for alias in aliases if "." in alias]
         dotted = (alias if "." in alias or not self.home else f"{self.home}.{alias}" for alias in aliases)
         in_ops = (alias.removeprefix("nn.functional.").replace(".", "_") for alias in dotted)
         self.in_ops = {self.name, *in_ops}  # the names by which formulas, helpers and composites call it
@@ -52,7 +53,9 @@ class PublicForms:
             overload.public, overload.public_in_place = public, next(iter(self.changing.values()), None)
 
 
-def grouped(overloads: Any, choices: Any) -> Any:
+def grouped(
+    overloads: Iterable[Overload], choices: Mapping[str, Callable[..., Any]]
+) -> list[tuple[PublicForms, list[Overload]]]:
     """Group overloads by operator, and make the public forms of each."""
     groups: dict[Any, Any] = {}
     for overload in overloads:
@@ -60,7 +63,12 @@ def grouped(overloads: Any, choices: Any) -> Any:
     return [(PublicForms(group, choices), group) for group in groups.values()]
 
 
-def enter(overloads: Any, choices: Any, pages: Any, owned: Any) -> None:
+def enter(
+    overloads: Sequence[Overload],
+    choices: Mapping[str, Callable[..., Any]],
+    pages: Mapping[str, list[str]],
+    owned: frozenset[str],
+) -> None:
     """Enter operators of the package's own, with their documentation.
 
     Those named in `owned` are what formulas and composites call by their names, or aliases: `relu`, and not
@@ -74,7 +82,7 @@ def enter(overloads: Any, choices: Any, pages: Any, owned: Any) -> None:
             TENSOR.kernels[overload.operator.kernel] = on_tensors(overload)
 
 
-def _enter(forms: Any, overloads: Any, owned: Any) -> None:
+def _enter(forms: PublicForms, overloads: Sequence[Overload], owned: frozenset[str]) -> None:
     # Of another area or home; or, where an interrupt came between, entered before.
     known = [overload for overload in OPERATORS.setdefault(forms.name, []) if overload not in overloads]
     first = forms.name in owned and (forms.home == "" or not known)
@@ -95,27 +103,33 @@ def _enter(forms: Any, overloads: Any, owned: Any) -> None:
     NUMPY_RULES.update(dict.fromkeys(forms.numpy, forms.on_tensors))
 
 
-def on_tensors(overload: Any) -> Callable[..., Any]:
+def on_tensors(overload: Overload) -> Callable[..., Any]:
     """The kernel that runs a primitive on Tensors of any level: its quick call, if that does nothing besides."""
     op = overload.operator
+    assert op is not None  # a primitive
     if op.factory is None or op.factory.__module__ != calls.__name__ or op.tags & {"buffer", "random"}:
         return dispatching(op)
     run: Callable[..., Any] = overload.run
     return run
 
 
-def dispatching(op: Any) -> Callable[..., Any]:
+def dispatching(op: Operator) -> Callable[..., Any]:
     """The same for any primitive."""
 
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> object:
         return dispatch(op, args)
 
     return run
 
 
-def _one(called: str, overloads: Any, choice: Any = None, public: Any = None) -> Any:
+def _one(
+    called: str,
+    overloads: Sequence[tuple[Callable[..., Any], Any]],
+    choice: Callable[..., Any] | None = None,
+    public: Callable[[], Any] | None = None,
+) -> Callable[..., Any]:
     """One function for all overloads: `choice` makes it, from them and the general choice."""
-    first = overloads[0][0]
+    first: Callable[..., Any] = overloads[0][0]
     if len(overloads) == 1:
         return first
     in_general = made = overloaded(called, overloads, public and _asking(public))
@@ -126,10 +140,10 @@ def _one(called: str, overloads: Any, choice: Any = None, public: Any = None) ->
     return made
 
 
-def _asking(public: Any) -> Callable[..., Any]:
+def _asking(public: Callable[[], Any]) -> Callable[..., Any]:
     """The answer to a call that fits no overload: operands whose classes take part in it are asked."""
 
-    def otherwise(args: Sequence[Any], kwargs: Any, error: BaseException) -> Any:
+    def otherwise(args: Sequence[Any], kwargs: dict[str, Any], error: BaseException) -> object:
         if taking_part((*args, *kwargs.values())):
             return ask(public(), args, kwargs)
         raise error

@@ -25,7 +25,7 @@ def as_it_stands(solve: Function) -> Function:
     name = next(iter(signature(solve).parameters))
 
     @wraps(solve)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: Any, **kwargs: Any) -> object:
         found = [] if program_run.get() is None else [*tensors_at_stake((*args, *kwargs.values()))]  # no trace runs
         if found and not any(map(moves, found)):
             return as_step(found[0], solve.__name__, solve, args, kwargs)
@@ -47,7 +47,7 @@ def _adopted(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function under `adopt()`, also when the solver has returned: then the solution may be differentiated."""
 
     @wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> object:
         meanwhile = slots.adopt_meanwhile()
         if meanwhile is None:
             return function(*args, **kwargs)

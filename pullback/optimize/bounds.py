@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import Bounds
 
 from pullback.core.errors import GradientError
+from pullback.core.numpy_types import ArrayLike
 from pullback.core.pytree import tree_flatten, tree_unflatten
 from pullback.core.tensor import ndarray
 from pullback.optimize.parameters import Parameters
@@ -68,7 +69,7 @@ def tree_of_pairs(parameters: Parameters, bounds: Any) -> Bounds | None:
     return _scaled(parameters, lower, upper)
 
 
-def _put(parameters: Parameters, limits: ndarray, place: ndarray, given: Any, path: str) -> None:
+def _put(parameters: Parameters, limits: ndarray, place: ndarray, given: object, path: str) -> None:
     try:
         limits[place] = np.asarray(given, np.float64)
     except ValueError:
@@ -77,7 +78,7 @@ def _put(parameters: Parameters, limits: ndarray, place: ndarray, given: Any, pa
         ) from None
 
 
-def _scaled(parameters: Parameters, lower: Any, upper: Any, keep_feasible: Any = False) -> Bounds:
+def _scaled(parameters: Parameters, lower: object, upper: object, keep_feasible: ArrayLike = False) -> Bounds:
     low = parameters.spread(lower, "the lower bounds", -np.inf)
     high = parameters.spread(upper, "the upper bounds", np.inf)
     if (low > high).any():
@@ -94,7 +95,7 @@ def _unpacked(limits: Any) -> Any:
     return limits[0] if limits.dtype == object and limits.size == 1 else limits
 
 
-def _is_pair(x: Any) -> bool:
+def _is_pair(x: object) -> bool:
     if not isinstance(x, (tuple, list)) or len(x) != 2 or hasattr(x, "_fields"):
         return False
     return all(y is None or issubclass(type(y), (int, float, np.generic, np.ndarray)) for y in x)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ class Constraints:
         self.any_sparse = False
         self.given = [self._made(c) for c in listed(constraints)]
 
-    def _made(self, constraint: Any) -> Any:
+    def _made(self, constraint: Any) -> LinearConstraint | NonlinearConstraint | dict[str, Any]:
         if isinstance(constraint, LinearConstraint):
             return self._linear(constraint)
         if isinstance(constraint, NonlinearConstraint):
@@ -117,7 +117,7 @@ class Constraints:
             return NonlinearConstraint(residuals.value, 0.0, upper, jac=residuals.jacobian, hess=hess)
         return {**constraint, "fun": residuals.value, "jac": residuals.jacobian}
 
-    def _residuals(self, function: Any, jac: Any, args: tuple[Any, ...] = ()) -> Residuals:
+    def _residuals(self, function: Callable[..., Any], jac: Any, args: tuple[Any, ...] = ()) -> Residuals:
         what, compile = f"constraint {len(self.texts)}", self._compile
         residuals = Residuals(self._name, what, function, self._parameters, args, jac=jac, compile=compile)
         start = self._parameters.start
@@ -141,7 +141,7 @@ class Constraints:
         return lambda z, v: residuals.curvature(z, v, matrix)
 
 
-def refuse_derivatives(name: str, constraints: Any, options: Any) -> None:
+def refuse_derivatives(name: str, constraints: object, options: object) -> None:
     """Refuse what is being differentiated where it would be lost."""
     extra = [c.get("args", ()) if isinstance(c, Mapping) else (c.lb, c.ub) for c in listed(constraints)]
     if depends(flatten((extra, options))[0]):

@@ -13,6 +13,7 @@ import scipy.optimize
 
 from pullback.core.errors import GradientError, type_name
 from pullback.core.named import named
+from pullback.core.numpy_types import ArrayLike
 from pullback.core.tensor import ndarray
 from pullback.optimize import estimates
 from pullback.optimize.as_it_stands import as_it_stands
@@ -28,10 +29,10 @@ _NAME = "optimize.curve_fit"
 @as_it_stands
 def curve_fit(
     f: Callable[..., Any],
-    xdata: Any,
-    ydata: Any,
-    p0: Any = None,
-    sigma: Any = None,
+    xdata: ArrayLike,
+    ydata: ArrayLike,
+    p0: ArrayLike | None = None,
+    sigma: ArrayLike | None = None,
     absolute_sigma: bool = False,
     check_finite: bool | None = None,
     bounds: Any = (-np.inf, np.inf),
@@ -42,8 +43,8 @@ def curve_fit(
     nan_policy: str | None = None,
     polish: bool = True,
     compile: bool = True,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: object,
+) -> tuple[Any, ...]:
     """`scipy.optimize.curve_fit` with the exact Jacobian, on parameters in any tree.
 
     Parameters
@@ -113,7 +114,7 @@ def curve_fit(
 
     last: list[Any] = [None, None]  # an xdata, and the model there
 
-    def model(x: Any) -> Residuals:
+    def model(x: object) -> Residuals:
         if last[0] is not x:
             last[:] = x, Residuals(_NAME, "model", call, parameters, (x,), jac=given, compile=compile)
         return last[1]  # type: ignore[no-any-return]
@@ -194,7 +195,9 @@ def _given(jac: Callable[..., Any], parameters: Parameters) -> Callable[..., Any
     return _model(jac, parameters)
 
 
-def _data(xdata: Any, ydata: Any, sigma: Any, nan_policy: str | None) -> tuple[Any, ndarray, Callable[[Any], Any]]:
+def _data(
+    xdata: Any, ydata: ArrayLike, sigma: ArrayLike | None, nan_policy: str | None
+) -> tuple[Any, ndarray, Callable[[Any], Any]]:
     """(xdata, ydata, what divides residuals and rows of their Jacobian by sigma), of the observations that count."""
     y = np.asarray(ydata, float)
     x = np.asarray(xdata, float) if isinstance(xdata, (list, tuple)) else xdata

@@ -34,14 +34,14 @@ _NAME = "optimize.least_squares"
 def least_squares(
     fun: Callable[..., Any],
     x0: Any,
-    jac: Any = None,
+    jac: str | Callable[..., Any] | None = None,
     bounds: Any = (-np.inf, np.inf),
     method: str = "trf",
     *,
     args: Any = (),
     kwargs: Mapping[str, Any] | None = None,
     x_scale: Any = None,
-    loss: Any = "linear",
+    loss: str | Callable[..., Any] = "linear",
     tr_solver: str | None = None,
     jac_sparsity: Any = None,
     callback: Callable[..., Any] | None = None,
@@ -139,13 +139,13 @@ def least_squares(
         )
     more = dict(kwargs or {})
 
-    def solver(start: Any, *plain: Any) -> Any:
+    def solver(start: Any, *plain: object) -> Any:
         problem = _Problem(fun, start, plain, **given)
         result = problem.solved()
         problem.refuse_held()
         return result, result
 
-    def cost(x: Any, *inside: Any) -> Any:
+    def cost(x: Any, *inside: object) -> Any:
         return sum(np.sum(r**2) for r in flatten(fun(x, *inside, **more))[0]) / 2
 
     x, result = custom_minimum(solver, cost, has_aux=True)(x0, *args)
@@ -157,19 +157,19 @@ class _Problem:
 
     def __init__(
         self,
-        fun: Any,
+        fun: Callable[..., Any],
         x0: Any,
         args: Any,
         *,
         jac: Any,
         bounds: Any,
         method: str,
-        kwargs: Any,
+        kwargs: Mapping[str, Any] | None,
         x_scale: Any,
-        loss: Any,
-        tr_solver: Any,
+        loss: str | Callable[..., Any],
+        tr_solver: str | None,
         jac_sparsity: Any,
-        callback: Any,
+        callback: Callable[..., Any] | None,
         sparse: bool | None,
         polish: bool,
         stderr: bool,

@@ -34,8 +34,8 @@ def minimize(
     fun: Callable[..., Any],
     x0: Any,
     args: Any = (),
-    method: Any = None,
-    jac: Any = None,
+    method: str | Callable[..., Any] | None = None,
+    jac: bool | str | Callable[..., Any] | None = None,
     hess: Any = None,
     hessp: Callable[..., Any] | None = None,
     bounds: Any = None,
@@ -151,7 +151,7 @@ def minimize(
     if stderr:
         raise GradientError(f"{_NAME}: stderr has no derivative with respect to args; call it outside the transform.")
 
-    def solver(start: Any, *plain: Any) -> Any:
+    def solver(start: Any, *plain: object) -> Any:
         problem = _Problem(fun, start, plain, *given, **wanted)
         result = problem.solved()
         problem.refuse_held()
@@ -167,18 +167,18 @@ class _Problem:
 
     def __init__(
         self,
-        fun: Any,
+        fun: Callable[..., Any],
         x0: Any,
         args: Any,
-        method: Any,
+        method: str | Callable[..., Any] | None,
         jac: Any,
         hess: Any,
-        hessp: Any,
+        hessp: Callable[..., Any] | None,
         bounds: Any,
         constraints: Any,
-        tol: Any,
-        callback: Any,
-        options: Any,
+        tol: float | None,
+        callback: Callable[..., Any] | None,
+        options: dict[str, Any] | None,
         *,
         x_scale: Any,
         sparse: bool | None,

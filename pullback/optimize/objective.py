@@ -25,7 +25,7 @@ def first_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """Of a function that gives (value, derivative), the value alone."""
 
     @functools.wraps(function)
-    def value(*args: Any) -> Any:
+    def value(*args: object) -> object:
         return function(*args)[0]
 
     return value
@@ -52,7 +52,7 @@ class Objective:
         function: Callable[..., Any],
         parameters: Parameters,
         args: tuple[Any, ...],
-        jac: Any,
+        jac: bool | str | Callable[..., Any] | None,
         compile: bool = True,
     ) -> None:
         self.name, self.parameters, self.args = name, parameters, args
@@ -82,7 +82,7 @@ class Objective:
             return complex(complex_value(self.name, found, "objective").reshape(()))
         return self._number(found)
 
-    def value(self, z: ndarray) -> float:
+    def value(self, z: ndarray) -> object:
         """The value, and the gradient with it."""
         self._go_to(z)
         return self._value

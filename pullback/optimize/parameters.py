@@ -10,6 +10,7 @@ import numpy as np
 from pullback.core.array_face import ARRAYS, wrap_as
 from pullback.core.array_type import innermost, numbers_of
 from pullback.core.errors import GradientError
+from pullback.core.numpy_types import ArrayLike
 from pullback.core.pytree import flatten, leaves_like, unflatten
 from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.func.ravel import ravel_pytree
@@ -84,7 +85,7 @@ class Parameters:
         if self.bare:
             return function
 
-        def of_vector(x: Any, *args: Any) -> Any:
+        def of_vector(x: Any, *args: object) -> object:
             return function(self.unravel(x), *args)
 
         of_vector.__qualname__ = getattr(function, "__qualname__", None) or type(function).__name__
@@ -99,7 +100,7 @@ class Parameters:
         """The same of a tangent, which is scaled as the vector is."""
         return self.point(np.asarray(p, np.float64))
 
-    def covector(self, gradient: Any) -> ndarray:
+    def covector(self, gradient: object) -> ndarray:
         """Convert a gradient for the parameters (a tree or a vector) to one for the solver's vector."""
         found = flatten(gradient)[0]
         vector = np.concatenate([numbers(x).reshape(-1) for x in found]).astype(np.float64)
@@ -118,7 +119,7 @@ class Parameters:
         """Convert a Hessian for the parameters to one for the solver's vector."""
         return matrix if self.scale is None else _scaled_columns(_scaled_columns(matrix, self.scale).T, self.scale).T
 
-    def spread(self, tree: Any, what: str, missing: float) -> ndarray:
+    def spread(self, tree: object, what: str, missing: float) -> ndarray:
         """A number for each parameter, from a tree of them: a number or None may stand for a whole part."""
         if tree is None:
             return np.full(self.size, missing)
@@ -131,7 +132,7 @@ class Parameters:
                 ) from None
         return self._placed(tree, what, missing)
 
-    def _placed(self, tree: Any, what: str, missing: float) -> ndarray:
+    def _placed(self, tree: object, what: str, missing: float) -> ndarray:
         spread = np.full(self.size, missing)
         for place, given, path in self.places(tree, what, (int, float)):
             try:
@@ -166,12 +167,12 @@ class Parameters:
         return scale
 
 
-def numbers(x: Any) -> ndarray:
+def numbers(x: ArrayLike) -> ndarray:
     """The numbers of an array, Tensor or number."""
     return np.asarray(numbers_of(x) if isinstance(x, Tensor) else x)
 
 
-def without_derivative(x: Any) -> Any:
+def without_derivative(x: object) -> object:
     """A leaf of the start: what a solver finds does not depend on where it begins."""
     if not isinstance(x, Tensor):
         return x
@@ -186,12 +187,12 @@ def without_derivative(x: Any) -> Any:
     return found.copy()
 
 
-def depends(tree: Any) -> bool:
+def depends(tree: object) -> bool:
     """True if a tree holds what is being differentiated (or batched) further out."""
     return any(isinstance(stripped(x), Tensor) for x in flatten(tree)[0])
 
 
-def plain_value(name: str, x: Any, what: str) -> ndarray:
+def plain_value(name: str, x: object, what: str) -> ndarray:
     """The numbers of what a user's function gave, if nothing is lost with them."""
     inside = stripped(x)
     if isinstance(inside, Tensor):
@@ -203,7 +204,7 @@ def plain_value(name: str, x: Any, what: str) -> ndarray:
     return np.asarray(inside)
 
 
-def complex_value(name: str, x: Any, what: str) -> ndarray:
+def complex_value(name: str, x: object, what: str) -> ndarray:
     """The numbers that a user's function gave at a complex point, for differences of type "cs"."""
     found = plain_value(name, x, what)
     if found.dtype.kind != "c":
@@ -214,7 +215,7 @@ def complex_value(name: str, x: Any, what: str) -> ndarray:
     return found
 
 
-def _is_vector(x0: Any) -> bool:
+def _is_vector(x0: object) -> bool:
     """True if x0 is what SciPy takes: one dimension of numbers, a number, or a list of them."""
     if isinstance(x0, (Tensor, np.ndarray)):
         return len(x0.shape) < 2

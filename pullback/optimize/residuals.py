@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from pullback.core.errors import EndedLevelError, GradientError
+from pullback.core.numpy_types import AnyArray
 from pullback.core.pytree import flatten
 from pullback.core.tensor import ndarray
 from pullback.func.gradient import grad
@@ -53,11 +54,11 @@ class Residuals:
         self.kwargs, self._jac = dict(kwargs or {}), jac
         self.function, given = function, self.kwargs
 
-        def joined(x: Any, *more: Any) -> Any:
+        def joined(x: Any, *more: object) -> object:
             """The function's numbers in one vector, for transforms."""
             return _vector(function(x, *more, **given))
 
-        def weighted(x: Any, v: Any, *more: Any) -> Any:
+        def weighted(x: Any, v: AnyArray, *more: object) -> object:
             return np.sum(v * self.flat(x, *more))
 
         name_of = getattr(function, "__qualname__", None) or type(function).__name__
@@ -187,7 +188,7 @@ class Residuals:
         return LinearOperator((self.parameters.size, self.parameters.size), matvec=product, dtype=np.float64)
 
 
-def _vector(found: Any) -> Any:
+def _vector(found: object) -> Any:
     """The numbers of what a function gave as one vector, differentiable."""
     if hasattr(found, "reshape"):
         return found.reshape(-1)

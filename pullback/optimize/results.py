@@ -34,7 +34,7 @@ def inverse_hessian(found: Any, scale: ndarray) -> Any:
     return found * np.outer(scale, scale)
 
 
-def only_differentiable(result: OptimizeResult, **differentiable: Any) -> OptimizeResult:
+def only_differentiable(result: OptimizeResult, **differentiable: object) -> OptimizeResult:
     """A result inside of a transform: without what would be a constant there, and look as if it were none."""
     return _Solution({**differentiable, **{key: result[key] for key in _CONSTANT if key in result}})
 
@@ -47,10 +47,10 @@ class _Solution(OptimizeResult):  # type: ignore[misc]
             return self[name]
         raise AttributeError(name if name.startswith("__") else self._without(name))
 
-    def __missing__(self, name: Any) -> Any:
+    def __missing__(self, name: object) -> Any:
         raise KeyError(self._without(name))
 
-    def _without(self, name: Any) -> str:
+    def _without(self, name: object) -> str:
         return (
             f"{name!r}: where a solution is being differentiated, its result has "
             f"only {', '.join(self)}: anything else would look like a constant. The gradient at "

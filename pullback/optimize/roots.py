@@ -89,7 +89,7 @@ def root(
     if not depends(args):
         return _solved(fun, x0, args, *given)
 
-    def solver(start: Any, *plain: Any) -> Any:
+    def solver(start: Any, *plain: object) -> Any:
         result = _solved(fun, start, plain, *given)
         return result, result
 

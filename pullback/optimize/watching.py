@@ -53,7 +53,7 @@ class Watch:
         self._bar.update(facts=lambda: _shown(state))
         return state
 
-    def step(self, z: ndarray, *state: Any) -> Any:
+    def step(self, z: ndarray, *state: Any) -> object:
         """SciPy's callback: trust-constr gives its state too."""
         noted = self.note(z)
         if self._callback is None:
@@ -62,11 +62,11 @@ class Watch:
             return self._callback(intermediate_result=noted)
         return self._callback(self._parameters.tree(z), *state)
 
-    def two_arguments(self, z: ndarray, state: Any) -> Any:
+    def two_arguments(self, z: ndarray, state: OptimizeResult) -> object:
         """`step` for trust-constr, which looks at how many arguments a callback takes."""
         return self.step(z, state)
 
-    def one_argument(self, z: ndarray) -> Any:
+    def one_argument(self, z: ndarray) -> object:
         """`step` for the others."""
         return self.step(z)
 
