@@ -23,11 +23,11 @@ def host(function: Function, is_theirs: Function, recorded: Function) -> Functio
     """
 
     @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> object:
         leaves, structure = flatten((args, kwargs))
         places = [i for i, x in enumerate(leaves) if is_theirs(x)]
 
-        def of_arrays(*arrays: Any) -> Any:
+        def of_arrays(*arrays: object) -> object:
             given = dict(zip(places, arrays, strict=True))
             args, kwargs = unflatten(structure, [given.get(i, x) for i, x in enumerate(leaves)])
             return function(*args, **kwargs)
@@ -38,7 +38,7 @@ def host(function: Function, is_theirs: Function, recorded: Function) -> Functio
     return called
 
 
-def results(found: Any) -> tuple[list[Any], Any]:
+def results(found: object) -> tuple[list[Any], Any]:
     """The leaves of a result as arrays, and its structure."""
     leaves, structure = flatten(found)
     return [np.asarray(x) for x in leaves], structure
@@ -47,10 +47,10 @@ def results(found: Any) -> tuple[list[Any], Any]:
 def derivative(function: Function, moving: Sequence[int], count: int) -> Function:
     """(*arguments, *cotangents of the floating-point results) -> the gradients of the arguments `moving`."""
 
-    def gradients(*given: Any) -> Any:
+    def gradients(*given: object) -> object:
         args, cotangents = given[:count], given[count:]
 
-        def of_moving(*xs: Any) -> Any:
+        def of_moving(*xs: object) -> tuple[Any, ...]:
             values = dict(zip(moving, xs, strict=True))
             found = flatten(function(*[values.get(i, x) for i, x in enumerate(args)]))[0]
             return tuple([y for y in found if moves(y)])

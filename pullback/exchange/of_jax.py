@@ -6,7 +6,7 @@ There, the gradient with respect to a complex number is the conjugate of PyTorch
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from pullback.exchange.hosts import derivative, host, results
 Function = Callable[..., Any]
 
 
-def jax_function(function: Function) -> Any:
+def jax_function(function: Function) -> Function:
     """A function of JAX's arrays as one of ndarrays, differentiable here by JAX's own derivatives.
 
     Parameters
@@ -55,7 +55,7 @@ def jax_function(function: Function) -> Any:
     jax = need("jax", "jax_function", "jax")
     library, name = _Jax(jax), getattr(function, "__name__", type(function).__name__)
 
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> object:
         return as_guest(library, function, args, kwargs, name)
 
     called.__name__ = called.__qualname__ = name
@@ -96,7 +96,7 @@ def for_jax(function: Function) -> Function:
     check_callable("for_jax", function)
     jax = need("jax", "for_jax", "jax")
 
-    def is_theirs(x: Any) -> bool:
+    def is_theirs(x: object) -> bool:
         return isinstance(x, jax.Array) or issubclass(type(x), (ndarray, np.generic))
 
     return host(function, is_theirs, functools.partial(_recorded, jax))
@@ -107,15 +107,15 @@ def _recorded(jax: Any, function: Function, arrays: list[Any]) -> tuple[list[Any
     leaves, form = _tried(jax, function, arrays)
     shapes = [jax.ShapeDtypeStruct(y.shape, jax.dtypes.canonicalize_dtype(y.dtype)) for y in leaves]
 
-    def compute(*arrays: Any) -> Any:
+    def compute(*arrays: object) -> list[ndarray]:
         found = results(function(*map(np.array, arrays)))[0]  # copies, which the function may write into
         return [np.asarray(y, shape.dtype) for y, shape in zip(found, shapes, strict=True)]
 
     @jax.custom_vjp  # type: ignore[untyped-decorator]
-    def ours(*arrays: Any) -> Any:
+    def ours(*arrays: object) -> Any:
         return jax.pure_callback(compute, shapes, *arrays, vmap_method="sequential")
 
-    def backward(arrays: Any, cotangents: Any) -> Any:
+    def backward(arrays: Sequence[Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
         moving = [i for i, x in enumerate(arrays) if _is_inexact(jax, x)]
         cotangents = [jax.numpy.conj(g) for g, y in zip(cotangents, shapes, strict=True) if _is_inexact(jax, y)]
         gradients = _recorded(jax, derivative(function, moving, len(arrays)), [*arrays, *cotangents])[0]
@@ -126,7 +126,7 @@ def _recorded(jax: Any, function: Function, arrays: list[Any]) -> tuple[list[Any
     return ours(*arrays), form
 
 
-def _tried(jax: Any, function: Function, arrays: list[Any]) -> Any:
+def _tried(jax: Any, function: Function, arrays: list[Any]) -> tuple[list[Any], Any]:
     """Return what the function gives for the arrays, or, where they have no numbers yet, for others of their shapes."""
     if not any(isinstance(x, jax.core.Tracer) for x in arrays):
         return results(function(*map(np.array, arrays)))
@@ -144,7 +144,7 @@ def _tried(jax: Any, function: Function, arrays: list[Any]) -> Any:
             raise
 
 
-def _generic(x: Any) -> Any:
+def _generic(x: Any) -> ndarray:
     """Numbers between 0 and 1, all different; the last two dimensions, if equal, are dominated by their diagonal."""
     made = np.linspace(0.1, 0.9, int(np.prod(x.shape))).reshape(x.shape)
     if len(x.shape) > 1 and x.shape[-1] == x.shape[-2]:
@@ -156,7 +156,7 @@ class _Jax:
     def __init__(self, jax: Any) -> None:
         self.jax = jax
 
-    def enter(self, x: Any) -> Any:
+    def enter(self, x: Any) -> object:
         if not issubclass(type(x), (ndarray, np.generic)):
             return x
         if x.dtype in (np.float64, np.complex128) and not self.jax.config.jax_enable_x64:
@@ -166,7 +166,7 @@ class _Jax:
             )
         return self.jax.numpy.asarray(np.array(x))
 
-    def leave(self, x: Any) -> Any:
+    def leave(self, x: object) -> object:
         return np.array(x) if isinstance(x, self.jax.Array) else x
 
     def plain(self, f: Function) -> Function:
@@ -175,7 +175,7 @@ class _Jax:
     def vjp(self, f: Function) -> Function:
         jax = self.jax
 
-        def vjp(cotangents: Any, *xs: Any) -> Any:
+        def vjp(cotangents: Sequence[Any], *xs: object) -> list[Any]:
             _, back = jax.vjp(lambda *xs: _inexact(jax, f(*xs)), *xs)
             return [jax.numpy.conj(g) for g in back([jax.numpy.conj(g) for g in cotangents])]
 
@@ -184,11 +184,11 @@ class _Jax:
     def jvp(self, f: Function) -> Function:
         return lambda tangents, *xs: self.jax.jvp(f, xs, tangents)[1]
 
-    def vmap(self, f: Function, in_dims: Any) -> Function:
+    def vmap(self, f: Function, in_dims: Sequence[int | None]) -> Function:
         return self.jax.vmap(f, in_dims)  # type: ignore[no-any-return]
 
 
-def _inexact(jax: Any, found: Any) -> list[Any]:
+def _inexact(jax: Any, found: object) -> list[Any]:
     """The leaves of a result that can be differentiated."""
     leaves = jax.tree_util.tree_leaves(found)
     return [y for y in leaves if _is_inexact(jax, y)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from pullback.exchange.hosts import derivative, host, results
 Function = Callable[..., Any]
 
 
-def torch_function(function: Function) -> Any:
+def torch_function(function: Function) -> Function:
     """A function of PyTorch's tensors as one of ndarrays, differentiable here by PyTorch's own derivatives.
 
     Parameters
@@ -52,7 +52,7 @@ def torch_function(function: Function) -> Any:
     torch = need("torch", "torch_function", "torch")
     library, name = _Torch(torch), getattr(function, "__name__", type(function).__name__)
 
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> object:
         return as_guest(library, _Repeatable(torch, function), args, kwargs, name)
 
     called.__name__ = called.__qualname__ = name
@@ -67,7 +67,7 @@ class _Repeatable:
         self.known = False
         self.before: list[Any] | None = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         if not self.known:
             before = self._state()
             found = self.function(*args, **kwargs)
@@ -136,20 +136,20 @@ def _recorded(torch: Any, library: _Torch, function: Function, tensors: list[Any
 
     class Ours(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
-        def forward(*tensors: Any) -> Any:
+        def forward(*tensors: object) -> tuple[object, ...]:
             given = [np.array(library.leave(x)) for x in tensors]  # which the function may write into
             leaves, form = results(function(*given))
             forms.append(form)
             return tuple(map(library.enter, leaves))
 
         @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        def setup_context(ctx: Any, inputs: Sequence[object], output: Sequence[Any]) -> None:
             ctx.save_for_backward(*inputs)
             ctx.mark_non_differentiable(*[y for y in output if not _floating(y)])
             ctx.differentiable = [_floating(y) for y in output]
 
         @staticmethod
-        def backward(ctx: Any, *cotangents: Any) -> Any:
+        def backward(ctx: Any, *cotangents: object) -> tuple[Any, ...]:
             tensors = ctx.saved_tensors
             moving = [i for i, x in enumerate(tensors) if _floating(x)]
             given = [*tensors, *[g for g, does in zip(cotangents, ctx.differentiable, strict=True) if does]]
@@ -168,10 +168,10 @@ class _Torch:
     def __init__(self, torch: Any) -> None:
         self.torch = torch
 
-    def enter(self, x: Any) -> Any:
+    def enter(self, x: object) -> object:
         return self.torch.from_numpy(np.array(x)) if issubclass(type(x), (ndarray, np.generic)) else x
 
-    def leave(self, x: Any) -> Any:
+    def leave(self, x: Any) -> object:
         return x.detach().resolve_conj().cpu().numpy() if isinstance(x, self.torch.Tensor) else x
 
     def plain(self, f: Function) -> Function:
@@ -180,12 +180,12 @@ class _Torch:
     def vjp(self, f: Function) -> Function:
         torch = self.torch
 
-        def outputs_of(*xs: Any) -> Any:
+        def outputs_of(*xs: Any) -> tuple[Any, ...]:
             copies = [x.clone() for x in xs]  # which the function may write into
             return tuple([y for y in flatten(f(*copies))[0] if isinstance(y, torch.Tensor) and _floating(y)])
 
         @torch.enable_grad()  # type: ignore[untyped-decorator]
-        def vjp(cotangents: Any, *xs: Any) -> Any:
+        def vjp(cotangents: Sequence[Any], *xs: Any) -> object:
             try:
                 xs = tuple([x if x.requires_grad else x.detach().requires_grad_() for x in xs])
             except RuntimeError:  # inside of a torch.func.jvp, where a tensor takes no such mark
@@ -206,5 +206,5 @@ class _Torch:
     def jvp(self, f: Function) -> Function:
         return lambda tangents, *xs: self.torch.func.jvp(f, xs, tangents)[1]
 
-    def vmap(self, f: Function, in_dims: Any) -> Function:
+    def vmap(self, f: Function, in_dims: Sequence[int | None]) -> Function:
         return self.torch.func.vmap(f, in_dims)  # type: ignore[no-any-return]

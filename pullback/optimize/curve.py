@@ -142,7 +142,7 @@ def curve_fit(
     )
     if not isinstance(jac, str):
 
-        def distances(p: Any) -> Any:
+        def distances(p: Any) -> object:
             return transform(call(p, x) - y)
 
         residuals = Residuals(_NAME, "residuals", distances, parameters, compile=compile)
@@ -178,7 +178,7 @@ def _model(f: Callable[..., Any], parameters: Parameters) -> Callable[..., Any]:
     """The model as a function of (parameters, xdata)."""
 
     @functools.wraps(f)
-    def call(p: Any, x: Any) -> Any:
+    def call(p: Any, x: object) -> object:
         if isinstance(p, dict):
             return f(x, **p)
         return f(x, *[p[i] for i in range(parameters.size)]) if parameters.bare else f(x, p)

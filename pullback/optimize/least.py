@@ -33,17 +33,17 @@ _NAME = "optimize.least_squares"
 @as_it_stands
 def least_squares(
     fun: Callable[..., Any],
-    x0: Any,
+    x0: object,
     jac: str | Callable[..., Any] | None = None,
     bounds: Any = (-np.inf, np.inf),
     method: str = "trf",
     *,
     args: Any = (),
     kwargs: Mapping[str, Any] | None = None,
-    x_scale: Any = None,
+    x_scale: object = None,
     loss: str | Callable[..., Any] = "linear",
     tr_solver: str | None = None,
-    jac_sparsity: Any = None,
+    jac_sparsity: object = None,
     callback: Callable[..., Any] | None = None,
     sparse: bool | None = None,
     polish: bool = False,
@@ -158,17 +158,17 @@ class _Problem:
     def __init__(
         self,
         fun: Callable[..., Any],
-        x0: Any,
+        x0: object,
         args: Any,
         *,
         jac: Any,
         bounds: Any,
         method: str,
         kwargs: Mapping[str, Any] | None,
-        x_scale: Any,
+        x_scale: object,
         loss: str | Callable[..., Any],
         tr_solver: str | None,
-        jac_sparsity: Any,
+        jac_sparsity: object,
         callback: Callable[..., Any] | None,
         sparse: bool | None,
         polish: bool,
@@ -222,11 +222,11 @@ class _Problem:
                 raise TypeError(f"{_NAME}: this version of SciPy's least_squares takes no callback.")
             self._options["callback"] = self._callback(callback)
 
-    def _evaluated(self, z: ndarray) -> Any:
+    def _evaluated(self, z: ndarray) -> object:
         self._watch.note(z)
         return self.residuals.jacobian(z)
 
-    def _callback(self, callback: Any) -> Any:
+    def _callback(self, callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
         step = Watch(self.parameters, self._noted, callback=callback)
         return step.one_argument
 

@@ -32,19 +32,19 @@ _STATIONARY = 1e-7
 @as_it_stands
 def minimize(
     fun: Callable[..., Any],
-    x0: Any,
+    x0: object,
     args: Any = (),
     method: str | Callable[..., Any] | None = None,
     jac: bool | str | Callable[..., Any] | None = None,
     hess: Any = None,
     hessp: Callable[..., Any] | None = None,
     bounds: Any = None,
-    constraints: Any = (),
+    constraints: object = (),
     tol: float | None = None,
     callback: Callable[..., Any] | None = None,
     options: dict[str, Any] | None = None,
     *,
-    x_scale: Any = None,
+    x_scale: object = None,
     sparse: bool | None = None,
     stderr: bool = False,
     history: bool = False,
@@ -137,7 +137,13 @@ def minimize(
     if not callable(fun):
         raise TypeError(f"{_NAME}: fun must be callable, got {type_name(fun)}.")
     args = args if isinstance(args, tuple) else (args,)
-    wanted = {"x_scale": x_scale, "sparse": sparse, "stderr": stderr, "history": history, "progress": progress}
+    wanted: dict[str, Any] = {
+        "x_scale": x_scale,
+        "sparse": sparse,
+        "stderr": stderr,
+        "history": history,
+        "progress": progress,
+    }
     wanted["compile"] = compile
     given = (method, jac, hess, hessp, bounds, constraints, tol, callback, options)
     refuse_derivatives(_NAME, constraints, [bounds, x_scale, options])
@@ -168,19 +174,19 @@ class _Problem:
     def __init__(
         self,
         fun: Callable[..., Any],
-        x0: Any,
+        x0: object,
         args: Any,
         method: str | Callable[..., Any] | None,
-        jac: Any,
+        jac: bool | str | Callable[..., Any] | None,
         hess: Any,
         hessp: Callable[..., Any] | None,
         bounds: Any,
-        constraints: Any,
+        constraints: object,
         tol: float | None,
         callback: Callable[..., Any] | None,
         options: dict[str, Any] | None,
         *,
-        x_scale: Any,
+        x_scale: object,
         sparse: bool | None,
         stderr: bool,
         history: bool,

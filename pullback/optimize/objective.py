@@ -148,7 +148,7 @@ class Objective:
         # A loss of one element may have dimensions, which come before those of its second derivatives.
         return numbers(self._hessian(self.parameters.point(z), *self.args)).reshape(z.size, z.size)
 
-    def product(self, z: ndarray, p: ndarray) -> ndarray:
+    def product(self, z: ndarray, p: ndarray) -> object:
         """The Hessian times a vector: of one linearisation of the gradient at each point."""
         if self._linear is None or not np.array_equal(self._linear[0], z):
             self._linear = np.array(z), self._linearized(z)
@@ -173,14 +173,14 @@ class Objective:
         if matrix is None:
             return {"hessp": self.product}, f"exact, products with it{why}"
 
-        def evaluate(z: ndarray) -> Any:
+        def evaluate(z: ndarray) -> object:
             return self.parameters.symmetric(matrix(self.parameters.point(z), *self.args))
 
         if method == "trust-constr":
             return {"hess": evaluate}, why
         kept: list[Any] = [None, None]
 
-        def product(z: ndarray, p: ndarray) -> Any:
+        def product(z: ndarray, p: ndarray) -> object:
             if kept[0] is None or not np.array_equal(kept[0], z):
                 kept[:] = np.array(z), evaluate(z)
             return kept[1] @ p

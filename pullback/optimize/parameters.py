@@ -28,7 +28,7 @@ class Parameters:
         What the numbers of a vector are multiplied with.
     """
 
-    def __init__(self, name: str, x0: Any, x_scale: Any = None) -> None:
+    def __init__(self, name: str, x0: object, x_scale: object = None) -> None:
         self.name = name
         self.bare = _is_vector(x0)
         if self.bare:  # as SciPy takes it: integers too, and a number for one parameter

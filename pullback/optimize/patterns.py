@@ -80,7 +80,9 @@ def sparse_if_it_pays(
     return found, found.text
 
 
-def _pattern(function: Any, hessian: bool, x: Any, args: tuple[Any, ...], most: int | None = None) -> Any:
+def _pattern(
+    function: Callable[..., Any], hessian: bool, x: Any, args: tuple[Any, ...], most: int | None = None
+) -> Any:
     choice = Choice("hessian_sparsity" if hessian else "jacobian_sparsity", function, 0)
     if hessian:
         choice.function = grad(function)

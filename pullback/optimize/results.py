@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy.optimize import OptimizeResult
@@ -42,12 +42,12 @@ def only_differentiable(result: OptimizeResult, **differentiable: object) -> Opt
 class _Solution(OptimizeResult):  # type: ignore[misc]
     """A result that says why some of SciPy's fields are not there."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name in self:
             return self[name]
         raise AttributeError(name if name.startswith("__") else self._without(name))
 
-    def __missing__(self, name: object) -> Any:
+    def __missing__(self, name: object) -> NoReturn:
         raise KeyError(self._without(name))
 
     def _without(self, name: object) -> str:

@@ -28,7 +28,7 @@ _WITH_JACOBIAN = frozenset({"hybr", "lm"})
 @as_it_stands
 def root(
     fun: Callable[..., Any],
-    x0: Any,
+    x0: object,
     args: Any = (),
     method: str = "hybr",
     jac: Any = None,
