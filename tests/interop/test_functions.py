@@ -146,6 +146,13 @@ def test_unique_with_everything_returned():
     assert x.grad.tolist() == [1.0, 1.0, 0.0, 1.0]
 
 
+def test_a_union_has_one_nan_of_several_and_unique_values_has_all():
+    a, b = np.array([np.nan, 2.0]), np.array([2.0, np.nan])
+    x = pb.tensor(a, requires_grad=True)
+    same(np.union1d(x, b), np.union1d(a, b))
+    same(np.unique_values(pb.tensor([*a, *b], requires_grad=True)), np.unique_values(np.concatenate([a, b])))
+
+
 @pytest.mark.parametrize(
     "f",
     [

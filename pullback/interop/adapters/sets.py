@@ -67,7 +67,8 @@ def _taken(ar: AnyArray, index: Any) -> AnyArray:
 @rule("union1d")
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> AnyArray:
     """np.union1d."""
-    return unique_values(np.concatenate([array(ar1), array(ar2)], axis=None))
+    found: AnyArray = unique(np.concatenate([array(ar1), array(ar2)], axis=None))
+    return found
 
 
 @rule("intersect1d")

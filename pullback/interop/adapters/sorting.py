@@ -46,11 +46,9 @@ def _complex_order(a: AnyArray, axis: int) -> AnyArray:
 def sort_complex(a: ArrayLike) -> AnyArray:
     """np.sort_complex: complex numbers, ordered by real part, then by imaginary part."""
     found = sort(a)
-    return (
-        found
-        if found.dtype.kind == "c"
-        else astype(found, np.complex64 if found.dtype.char in "bhBH" else np.complex128)
-    )
+    if found.dtype.kind == "c":
+        return found
+    return astype(found, np.complex64 if found.dtype.char in "bhBH" else np.complex128)
 
 
 @rule("argsort")

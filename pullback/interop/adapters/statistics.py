@@ -218,7 +218,7 @@ _OF_ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "neare
 
 
 def _quantile(
-    name: str, a: AnyArray, q: AnyArray, axis: Axes, method: str, keepdims: bool, weights: ArrayLike | None
+    name: str, a: AnyArray, q: Any, axis: Axes, method: str, keepdims: bool, weights: ArrayLike | None
 ) -> AnyArray:
     """Differentiable in `a`, and in `q` where elements are interpolated; steps in the weights.
 
@@ -230,8 +230,7 @@ def _quantile(
         (of_known or weights is not None) and is_hidden(rows)
     )  # then NumPy cannot be asked
     count: Any = rows.shape[-1]
-    hidden_q: Any = q
-    plain = hidden_q.detach() if is_hidden(q) else frozen(q, name)
+    plain = q.detach() if is_hidden(q) else frozen(q, name)
     if hidden:
         place, count = _linear_place(name, rows, plain, method, weights)
     elif weights is not None:
