@@ -229,8 +229,7 @@ def gaussian_filter(
     x = array(input)
     found, along = floating(x), axes_of(axes, x.ndim)
     n = len(along)
-    sigmas = [sigma] * n if np.ndim(sigma) == 0 else [sigma[i] for i in range(len(sigma))]
-    parts = (sequence(sigmas, n), sequence(order, n), sequence(mode, n), sequence(radius, n))
+    parts = (sequence(sigma, n), sequence(order, n), sequence(mode, n), sequence(radius, n))
     for axis, s, o, kind, r in zip(along, *parts, strict=True):
         if s > 1e-15:
             found = _along(found, _gaussian(s, o, truncate, r), axis, kind, cval, 0, True)

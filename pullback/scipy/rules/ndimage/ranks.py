@@ -121,7 +121,8 @@ def _extreme(kind: str, last: bool) -> None:
         mode: str | Sequence[str] = "reflect", cval: AnyArray | float = 0.0, origin: int | Sequence[int] = 0, *,
         axes: Axes = None,
     ) -> AnyArray:  # fmt: skip
-        footprint, origin = _separable(f"{kind}_filter", size, footprint, origin, np.ndim(input), axes)
+        input = array(input)
+        footprint, origin = _separable(f"{kind}_filter", size, footprint, origin, input.ndim, axes)
         return _filter(f"{kind}_filter", input, rank, None, footprint, output, mode, cval, origin, axes)
 
     @scipy_rule(f"scipy.ndimage.{kind}_filter1d")
@@ -155,13 +156,13 @@ def _morphology(
     axes: Axes = None,
 ) -> AnyArray:
     """The least difference to a structure, or the greatest sum: all functions of grey morphology call it."""
-    name, heights = "grey_erosion" if minimum else "grey_dilation", None
+    input, name, heights = array(input), "grey_erosion" if minimum else "grey_dilation", None
     if structure is not None:
         structure = floating(array(structure))
         footprint = np.ones(structure.shape, bool) if footprint is None else values(footprint, name).astype(bool)
         heights = structure.reshape(-1)[np.flatnonzero(footprint)] * (-1.0 if minimum else 1.0)
     else:
-        footprint, origin = _separable(name, size, footprint, origin, np.ndim(input), axes)
+        footprint, origin = _separable(name, size, footprint, origin, input.ndim, axes)
     last = 0 if minimum else -1
     return _filter(name, input, lambda n: last % n, None, footprint, output, mode, cval, origin, axes, heights)
 

@@ -217,7 +217,7 @@ def _iterative(name: str) -> None:
         if first_tensor(options.values()) is not None:  # the solution does not depend on them
             options = plain(options, lambda tensor: frozen(tensor, name))
         first = {key: options.pop(key) for key in _FIRST if key in options}
-        method = Iteration(name, function, options, {"x0": None if x0 is None else frozen(x0, name), **first})
+        method = Iteration(name, function, options, {"x0": None if x0 is None else frozen(array(x0), name), **first})
         b = array(b)
         if b.ndim == 2 and b.shape[1] == 1:
             b = b.reshape(-1)

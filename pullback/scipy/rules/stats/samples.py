@@ -32,19 +32,18 @@ def distance_of_distributions(
     """
     if at_stake((p,)):
         raise UnsupportedError("scipy.stats: a distance of distributions has no derivative in its order p here.")
-    for values in (u_values, v_values):
-        if np.shape(values) == (0,):
-            raise ValueError("Distribution can't be empty.")
-    joined = np.concatenate([np.ravel(array(u_values)), np.ravel(array(v_values))])
+    u, v = np.ravel(array(u_values)), np.ravel(array(v_values))
+    if not (u.size and v.size):
+        raise ValueError("Distribution can't be empty.")
+    joined = np.concatenate([u, v])
     order = np.argsort(frozen(joined, "wasserstein_distance"), kind="stable")
-    shares = np.concatenate([_shares(u_values, u_weights), -_shares(v_values, v_weights)])
+    shares = np.concatenate([_shares(u.size, u_weights), -_shares(v.size, v_weights)])
     apart = np.abs(np.cumsum(shares[order])[:-1])
     return np.sum(apart**p * np.diff(joined[order])) ** (1 / p)
 
 
-def _shares(values: ArrayLike, weights: ArrayLike | None) -> AnyArray:
-    """The weights of a sample, of sum one, after SciPy's checks."""
-    size = np.size(values)
+def _shares(size: int, weights: ArrayLike | None) -> AnyArray:
+    """The weights of a sample of this size, of sum one, after SciPy's checks."""
     if weights is None:
         return np.full(size, 1 / size)
     weights = array(weights)
@@ -80,15 +79,15 @@ def of_either_function(
 @scipy_rule("scipy.stats.expectile")
 def expectile(a: ArrayLike, alpha: ArrayLike = 0.5, *, weights: ArrayLike | None = None) -> AnyArray:
     """The root t of alpha E[(a - t)+] = (1 - alpha) E[(t - a)+]: a mean of weights that jump where t passes a value."""
+    a, alpha, weights = array(a), array(alpha), None if weights is None else array(weights)
     plain = stats.expectile(*(frozen(x, "expectile") for x in (a, alpha)), weights=_plain_or_none(weights))
-    a = array(a)
-    shares = np.where(frozen(a, "expectile") > plain, alpha, 1 - array(alpha))
+    shares = np.where(frozen(a, "expectile") > plain, alpha, 1 - alpha)
     if weights is not None:
-        shares = shares * array(weights)
+        shares = shares * weights
     return np.sum(shares * a) / np.sum(shares)
 
 
-def _plain_or_none(weights: ArrayLike | None) -> AnyArray | None:
+def _plain_or_none(weights: AnyArray | None) -> AnyArray | None:
     return None if weights is None else frozen(weights, "expectile")
 
 
