@@ -1,6 +1,6 @@
 """Lists of tensors in place of arrays: each argument of SciPy's functions that takes a list takes one of tensors.
 
-The calls are those of tests/scipy/calls; one array among the arguments becomes nested lists, and the gradient must stay.
+The calls are those of tests/scipy/calls. One array among the arguments becomes nested lists; the gradient must stay.
 """
 
 import warnings
@@ -49,9 +49,14 @@ def arrays_of(name, call, point):
         if is_listed(value):
             try:
                 run(call, point, name, listed(key), genuine_of)
-            except Exception:  # noqa: BLE001, S112 - SciPy takes no list there
+            except Exception:  # noqa: BLE001 - SciPy takes no list there
                 continue
             yield key
+
+
+def gradient(name, case, edit):
+    """That of the call with the arguments as `edit` makes them."""
+    return pb.func.grad(lambda t: run(case.call, t, name, edit))(case.point)
 
 
 @pytest.mark.parametrize("area", areas())
@@ -60,16 +65,11 @@ def test_lists_of_tensors(area):
     with warnings.catch_warnings(), pb.adopt():
         warnings.simplefilter("ignore")
         for name, calls in areas()[area].CALLS.items():
-            for call in calls:
-                case = call if isinstance(call, at) else at(POINT, call)
-                for key in arrays_of(name, case.call, case.point):
-                    if (name, key) in tried:
-                        continue
+            for case in (call if isinstance(call, at) else at(POINT, call) for call in calls):
+                for key in {*arrays_of(name, case.call, case.point)} - {key for of, key in tried if of == name}:
                     tried.add((name, key))
-                    of_array, of_lists = (
-                        pb.func.grad(lambda t, edit=edit, case=case: run(case.call, t, name, edit))(case.point)
-                        for edit in (lambda *given: given, listed(key))
-                    )
+                    of_array = gradient(name, case, lambda *given: given)
+                    of_lists = gradient(name, case, listed(key))
                     if not np.allclose(of_lists, of_array, rtol=1e-6, atol=1e-9, equal_nan=True):
                         wrong.append(f"{name} {key}: {of_lists}, with an array {of_array}")
     assert not wrong, "\n".join([f"{len(wrong)} of {len(tried)}", *wrong])

@@ -19,7 +19,9 @@ from pullback.scipy.rules.sparse.sparse_array import (
     DROPPED,
     KINDS,
     STORED,
+    MatrixLike,
     Sparse,
+    SparseLike,
     compressed,
     from_entries,
     is_sparse,
@@ -29,7 +31,7 @@ from pullback.scipy.rules.sparse.sparse_array import (
 )
 
 if TYPE_CHECKING:
-    from pullback.scipy.rules.sparse.types import Genuine, MatrixLike, Places, SparseLike
+    from pullback.scipy.rules.sparse.types import Genuine, Places
 
 
 def _class_rule(kind: type) -> None:

@@ -22,10 +22,11 @@ from pullback.scipy.rules.sparse.operators import eigenpairs, eigenvalues
 from pullback.scipy.rules.sparse.pattern import Pattern
 from pullback.scipy.rules.sparse.solvers import Factors
 from pullback.scipy.rules.sparse.solving import as_sparse, factored
+from pullback.scipy.rules.sparse.sparse_array import OperatorLike
 
 if TYPE_CHECKING:
     from pullback.scipy.rules.sparse.sparse_array import Sparse
-    from pullback.scipy.rules.sparse.types import Compressed, OperatorLike
+    from pullback.scipy.rules.sparse.types import Compressed
 
 
 class Pairs:

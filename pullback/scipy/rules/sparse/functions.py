@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -18,10 +18,15 @@ from pullback.interop.holders import Holder
 from pullback.interop.operands import array, frozen, ops
 from pullback.scipy.rules.sparse import sparse_array
 from pullback.scipy.rules.sparse.solving import as_sparse, spsolve
-from pullback.scipy.rules.sparse.sparse_array import Sparse, is_sparse, sparse
-
-if TYPE_CHECKING:
-    from pullback.scipy.rules.sparse.types import MatrixLike, OperatorLike, Product, SparseLike
+from pullback.scipy.rules.sparse.sparse_array import (
+    MatrixLike,
+    OperatorLike,
+    Product,
+    Sparse,
+    SparseLike,
+    is_sparse,
+    sparse,
+)
 
 
 @scipy_rule("scipy.sparse.linalg.inv")

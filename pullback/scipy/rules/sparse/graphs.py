@@ -20,12 +20,12 @@ from pullback.interop.adopt.scipy.ways import gives_no_gradient
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.sparse.operators import spmap
 from pullback.scipy.rules.sparse.pattern import Pattern
-from pullback.scipy.rules.sparse.sparse_array import STORED, Sparse, applied, is_sparse, sparse
+from pullback.scipy.rules.sparse.sparse_array import STORED, MatrixLike, Product, Sparse, applied, is_sparse, sparse
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from pullback.scipy.rules.sparse.types import MatrixLike, Places, Product
+    from pullback.scipy.rules.sparse.types import Places
 
 
 def _weights(graph: MatrixLike, name: str) -> tuple[Any, Any]:

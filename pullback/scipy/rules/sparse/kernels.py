@@ -9,8 +9,7 @@ import numpy as np
 from pullback.scipy.rules.sparse.pattern import Pattern
 
 if TYPE_CHECKING:
-    from pullback.scipy.rules.sparse.eigenpairs import Pairs
-    from pullback.scipy.rules.sparse.types import Method
+    from pullback.scipy.rules.sparse.protocols import Method, Solver
 
 
 def spmap(x: np.ndarray[Any, Any], pattern: Pattern) -> np.ndarray[Any, Any]:
@@ -36,7 +35,7 @@ def sddmm(u: np.ndarray[Any, Any], v: np.ndarray[Any, Any], pattern: Pattern, co
 
 
 def eigenpairs(
-    data: np.ndarray[Any, Any], pattern: Pattern, solver: Pairs
+    data: np.ndarray[Any, Any], pattern: Pattern, solver: Solver
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return what the solver finds: values, and vectors as columns."""
     return solver.pairs(pattern.matrix(data).tocsc())
@@ -52,7 +51,7 @@ def spsolve(
 
 
 def eigenvalues(
-    data: np.ndarray[Any, Any], pattern: Pattern, solver: Pairs
+    data: np.ndarray[Any, Any], pattern: Pattern, solver: Solver
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """The same, of a matrix that need not be Hermitian."""
     return eigenpairs(data, pattern, solver)

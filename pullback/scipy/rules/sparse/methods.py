@@ -11,10 +11,10 @@ from scipy.sparse.linalg import LinearOperator
 from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array
-from pullback.scipy.rules.sparse.sparse_array import is_sparse, sparse
+from pullback.scipy.rules.sparse.sparse_array import Product, is_sparse, sparse
 
 if TYPE_CHECKING:
-    from pullback.scipy.rules.sparse.types import Genuine, Product
+    from pullback.scipy.rules.sparse.types import Genuine
 
 
 def _method_rule(name: str) -> None:

@@ -24,13 +24,22 @@ from pullback.interop.unseen import unseen
 from pullback.scipy.rules.sparse import operators
 from pullback.scipy.rules.sparse.pattern import Pattern
 from pullback.scipy.rules.sparse.solvers import SELF_ADJOINT, Factors, Iteration, LeastSquares, Triangle
-from pullback.scipy.rules.sparse.sparse_array import Sparse, applied, from_entries, is_sparse, joined_entries, sparse
+from pullback.scipy.rules.sparse.sparse_array import (
+    MatrixLike,
+    Sparse,
+    SparseLike,
+    applied,
+    from_entries,
+    is_sparse,
+    joined_entries,
+    sparse,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
     from scipy.sparse.linalg import SuperLU
 
-    from pullback.scipy.rules.sparse.types import MatrixLike, Method, SparseLike
+    from pullback.scipy.rules.sparse.protocols import Method
 
 
 def solution(data: AnyArray, b: AnyArray, pattern: Pattern | _OperatorPattern, method: Method) -> AnyArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse
@@ -22,7 +22,16 @@ from pullback.scipy.rules.sparse.operators import spmap, spmm
 from pullback.scipy.rules.sparse.pattern import Pattern, merged
 
 if TYPE_CHECKING:
-    from pullback.scipy.rules.sparse.types import Compressed, Genuine, MatrixLike, Places, Product, SparseLike
+    from scipy.sparse.linalg import LinearOperator
+
+    from pullback.scipy.rules.sparse.types import Compressed, Genuine, Places
+
+# What users give: a sparse matrix, or also a dense one, or also a function that multiplies.
+SparseLike: TypeAlias = "Sparse | Genuine"
+MatrixLike: TypeAlias = "SparseLike | ArrayLike"
+OperatorLike: TypeAlias = "MatrixLike | LinearOperator"
+# What rules give where SciPy gives a matrix of its own, or an array.
+Product: TypeAlias = "Sparse | AnyArray"
 
 KINDS = {"csr": csr_array, "csc": csc_array}
 # Functions that are 0 at 0.
