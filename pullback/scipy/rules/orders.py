@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pullback.core.numpy_types import AnyArray
 
 
-def order_like(ours: Any, theirs: Any) -> AnyArray:
+def order_like(ours: AnyArray, theirs: AnyArray) -> AnyArray:
     """Which of our values stands where in SciPy's order."""
     left, order = list(range(len(ours))), []
     for value in theirs:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array
 from pullback.scipy.rules.fft.operators import orthonormal_transform
@@ -17,7 +17,9 @@ _SWAPPED = {1: 1, 2: 3, 3: 2, 4: 4}
 _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-def _one(x: Any, kind: str, type: int, n: Any, axis: int, norm: Any, orthogonalize: Any) -> AnyArray:
+def _one(
+    x: ArrayLike, kind: str, type: int, n: int | None, axis: int, norm: Any, orthogonalize: bool | None
+) -> AnyArray:
     """A transform along one axis."""
     if type not in _SWAPPED:
         raise ValueError(f"invalid transform type: expected 1, 2, 3 or 4, got {type!r}.")
@@ -46,35 +48,35 @@ def _enter(kind: str, inverse: bool) -> None:
     """The rules of a transform along one axis and along several."""
     name = ("i" if inverse else "") + kind
 
-    def turned(type: Any, norm: str | None) -> tuple[Any, Any]:
+    def turned(type: int, norm: str | None) -> tuple[Any, Any]:
         return (_SWAPPED.get(type, type), _OPPOSITE.get(norm, norm)) if inverse else (type, norm)
 
     @scipy_rule(f"scipy.fft.{name}")
     def one(
         x: ArrayLike,
         type: int = 2,
-        n: Any = None,
+        n: int | None = None,
         axis: int = -1,
         norm: str | None = None,
         overwrite_x: bool = False,
-        workers: Any = None,
-        orthogonalize: Any = None,
+        workers: int | None = None,
+        orthogonalize: bool | None = None,
     ) -> AnyArray:
         type, norm_ = turned(type, norm)
         return _one(x, kind, type, n, axis, norm_, orthogonalize)
 
     @scipy_rule(f"scipy.fft.{name}n")
     def several(
-        x: Any,
+        x: ArrayLike,
         type: int = 2,
         s: ArrayLike | None = None,
-        axes: Any = None,
+        axes: Axes = None,
         norm: str | None = None,
         overwrite_x: bool = False,
-        workers: Any = None,
+        workers: int | None = None,
         *,
-        orthogonalize: Any = None,
-    ) -> Any:
+        orthogonalize: bool | None = None,
+    ) -> AnyArray:
         type, norm_ = turned(type, norm)
         x = array(x)
         sizes = None if s is None else list(np.atleast_1d(s))

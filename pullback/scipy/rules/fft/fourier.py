@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,13 @@ def _enter(name: str) -> None:
         @scipy_rule(f"scipy.fft.{name}")
         def several(
             x: ArrayLike,
-            s: ArrayLike | None = None,
+            s: Sequence[int] | None = None,
             axes: Axes = None,
             norm: str | None = None,
             overwrite_x: bool = False,
-            workers: Any = None,
+            workers: int | None = None,
             *,
-            plan: Any = None,
+            plan: object = None,
         ) -> AnyArray:
             x = array(x)
             return transform(x, s, _axes(x, s, axes), norm)
@@ -36,21 +37,21 @@ def _enter(name: str) -> None:
         @scipy_rule(f"scipy.fft.{name}")
         def two(
             x: ArrayLike,
-            s: ArrayLike | None = None,
+            s: Sequence[int] | None = None,
             axes: Axes = (-2, -1),
             norm: str | None = None,
             overwrite_x: bool = False,
-            workers: Any = None,
+            workers: int | None = None,
             *,
-            plan: Any = None,
+            plan: object = None,
         ) -> AnyArray:
             return transform(array(x), s, axes, norm)
 
     else:
 
         @scipy_rule(f"scipy.fft.{name}")
-        def one(x: ArrayLike, n: Any = None, axis: int = -1, norm: str | None = None, overwrite_x: bool = False,
-                workers: Any = None, *, plan: Any = None) -> AnyArray:  # fmt: skip
+        def one(x: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None, overwrite_x: bool = False,
+                workers: int | None = None, *, plan: object = None) -> AnyArray:  # fmt: skip
             return transform(array(x), n, axis, norm)
 
 
@@ -63,14 +64,14 @@ for _name in (
 
 @scipy_rule("scipy.fft.hfftn")
 def hfftn(
-    x: Any,
-    s: Any = None,
-    axes: Any = None,
+    x: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Axes = None,
     norm: str | None = None,
     overwrite_x: bool = False,
-    workers: Any = None,
+    workers: int | None = None,
     *,
-    plan: Any = None,
+    plan: object = None,
 ) -> AnyArray:
     """The transform of a Hermitian signal in several dimensions."""
     x = array(x)
@@ -79,14 +80,14 @@ def hfftn(
 
 @scipy_rule("scipy.fft.ihfftn")
 def ihfftn(
-    x: Any,
-    s: Any = None,
-    axes: Any = None,
+    x: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Axes = None,
     norm: str | None = None,
     overwrite_x: bool = False,
-    workers: Any = None,
+    workers: int | None = None,
     *,
-    plan: Any = None,
+    plan: object = None,
 ) -> AnyArray:
     """The inverse of hfftn."""
     x = array(x)
@@ -96,13 +97,13 @@ def ihfftn(
 @scipy_rule("scipy.fft.hfft2")
 def hfft2(
     x: ArrayLike,
-    s: ArrayLike | None = None,
+    s: Sequence[int] | None = None,
     axes: Axes = (-2, -1),
     norm: str | None = None,
     overwrite_x: bool = False,
-    workers: Any = None,
+    workers: int | None = None,
     *,
-    plan: Any = None,
+    plan: object = None,
 ) -> AnyArray:
     """The same in two dimensions."""
     return hfftn(x, s, axes, norm)
@@ -111,13 +112,13 @@ def hfft2(
 @scipy_rule("scipy.fft.ihfft2")
 def ihfft2(
     x: ArrayLike,
-    s: ArrayLike | None = None,
+    s: Sequence[int] | None = None,
     axes: Axes = (-2, -1),
     norm: str | None = None,
     overwrite_x: bool = False,
-    workers: Any = None,
+    workers: int | None = None,
     *,
-    plan: Any = None,
+    plan: object = None,
 ) -> AnyArray:
     """The inverse of hfft2."""
     return ihfftn(x, s, axes, norm)
@@ -135,6 +136,6 @@ def ifftshift(x: ArrayLike, axes: Axes = None) -> AnyArray:
     return np.fft.ifftshift(array(x), axes)
 
 
-def _axes(x: Any, s: Any, axes: Axes) -> Any:
+def _axes(x: AnyArray, s: Sequence[int] | None, axes: Axes) -> Any:
     """The last axes where only sizes are given, as SciPy has it."""
     return tuple(range(x.ndim - len(s), x.ndim)) if axes is None and s is not None else axes

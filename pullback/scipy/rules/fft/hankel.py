@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pullback.core.numpy_types import AnyArray
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.ways import leaves_out
@@ -14,7 +12,7 @@ def _enter(name: str) -> None:
     leaves_out(behind, "bias", 0.0)
 
     @scipy_rule(f"scipy.fft.{name}")
-    def transform(*args: Any, **kwargs: Any) -> AnyArray:
+    def transform(*args: object, **kwargs: object) -> AnyArray:
         return RULES[behind](*args, **kwargs)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pullback.core.numpy_types import AnyArray
 
 
-def resized(x: AnyArray, n: Any, axis: int) -> AnyArray:
+def resized(x: AnyArray, n: int | None, axis: int) -> AnyArray:
     """`x` with `n` elements along an axis: its first ones, or all and then zeros."""
     if x.dtype.kind in "biu":
         x = x.astype(np.float64)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pullback.core.errors import ConvergenceError, GradientError
+from pullback.core.numpy_types import AnyArray, Numeric
 from pullback.func.implicit.api import custom_root
 from pullback.func.implicit.functions import plain
 from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array
 from pullback.scipy.rules.integrate.calls import Call, floating, solution_of
 
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
 _DENSE = 3000  # unknowns up to which the matrix is factored: it is far from what iterations like
 
 
 @solution_of("solve_bvp")
-def _solve_bvp(name: str, *given: Any, **named: Any) -> Any:
+def _solve_bvp(name: str, *given: object, **named: object) -> OptimizeResult:
     call = Call(name, ("fun", "bc", "fun_jac", "bc_jac"), ("y", "p"), given, named)
     guess = {key: None if call.given[key] is None else plain(array(call.given[key])) for key in ("y", "p")}
     if call.given["S"] is not None:
@@ -26,7 +31,7 @@ def _solve_bvp(name: str, *given: Any, **named: Any) -> Any:
     of_p = guess["p"] is not None
     said: list[Any] = []
 
-    def solver(_: Any, *leaves: Any) -> Any:
+    def solver(_: object, *leaves: object) -> dict[str, np.ndarray[Any, Any]]:
         fun, bc, fun_jac, bc_jac, _ = call.functions(leaves)
         found = genuine(name)(fun, bc, call.given["x"], guess["y"], guess["p"], fun_jac=fun_jac, bc_jac=bc_jac, **more)
         if not found.success:
@@ -34,10 +39,10 @@ def _solve_bvp(name: str, *given: Any, **named: Any) -> Any:
         said.append(found)
         return {"y": found.y, "p": found.p} if of_p else {"y": found.y}
 
-    def slope(x: Any, z: Any, leaves: Any) -> Any:
+    def slope(x: AnyArray, z: dict[str, AnyArray], leaves: Sequence[Any]) -> AnyArray:
         return floating(call.functions(leaves)[0](x, z["y"], *([z["p"]] if of_p else [])))
 
-    def condition(z: Any, *leaves: Any) -> Any:
+    def condition(z: dict[str, AnyArray], *leaves: object) -> dict[str, AnyArray]:
         x, y = said[-1].x, z["y"]
         h, f = np.diff(x), slope(x, z, leaves)
         middle = {**z, "y": (y[:, 1:] + y[:, :-1]) / 2 - h / 8 * (f[:, 1:] - f[:, :-1])}
@@ -59,13 +64,13 @@ def _solve_bvp(name: str, *given: Any, **named: Any) -> Any:
 class _Spline:
     """The solution between the points of the mesh: a cubic by values and slopes."""
 
-    def __init__(self, x: Any, y: Any, yp: Any) -> None:
+    def __init__(self, x: AnyArray, y: AnyArray, yp: AnyArray) -> None:
         h = np.diff(x)
         rise = np.diff(y, axis=1) / h
         t = (yp[:, :-1] + yp[:, 1:] - 2 * rise) / h
         self.x, self.c = x, [t / h, (rise - yp[:, :-1]) / h - t, yp[:, :-1], y[:, :-1]]
 
-    def __call__(self, x: Any, nu: int = 0) -> Any:
+    def __call__(self, x: Numeric, nu: int = 0) -> AnyArray:
         """y, or its derivative number `nu`, at these places: shape (numbers, *shape of x)."""
         x = floating(x)
         i = np.clip(np.searchsorted(self.x, plain(x), side="right") - 1, 0, len(self.x) - 2)

@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback.core.array_type import read
 from pullback.core.errors import GradientError
+from pullback.core.numpy_types import AnyArray, ArrayLike, Numeric
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func.closures import Captures
@@ -56,7 +57,14 @@ class Call:
         `args`, where it stands for several calls.
     """
 
-    def __init__(self, name: str, functions: Sequence[str], differentiable: Any, given: Any, named: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        functions: Sequence[str],
+        differentiable: tuple[str, ...],
+        given: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> None:
         self.name = name
         bound = _signature(name).bind(*given, **named)
         bound.apply_defaults()
@@ -84,7 +92,7 @@ class Call:
                 self.given[key] = self.plain(key, value)
         self.options = {key: self.given[key] for key in self.options if key not in functions}
 
-    def plain(self, key: str, value: Any) -> Any:
+    def plain(self, key: str, value: object) -> object:
         """An argument with respect to which there is no derivative."""
         leaves, form = flatten(value)
         if any(map(moves, leaves)):
@@ -98,13 +106,13 @@ class Call:
         """The functions, and then their further arguments, holding what is differentiated as these leaves have it."""
         return self.captures.given(leaves)
 
-    def integrand(self, x: Any, leaves: Leaves) -> Any:
+    def integrand(self, x: Numeric, leaves: Leaves) -> AnyArray:
         """The value of the first function, after `x`."""
         function, *_, args = self.functions(leaves)
         return array(function(x, *args))
 
 
-def floating(x: Any) -> Any:
+def floating(x: ArrayLike) -> AnyArray:
     """A number or an array in floating point."""
     x = array(x)
     return x.astype(np.float64) if x.dtype.kind in "biu" else x
@@ -114,7 +122,7 @@ def solution_of(*names: str) -> Callable[[Any], Any]:
     """Decorate a rule: it differentiates what an algorithm finds, not the algorithm."""
     full = [f"scipy.integrate.{name}" for name in names]
 
-    def enter(rule: Any) -> Any:
+    def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
         IMPLICIT.update(full)
         for name in full:
             scipy_rule(name)(functools.partial(rule, name))

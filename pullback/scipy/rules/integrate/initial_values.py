@@ -12,6 +12,7 @@ from scipy.optimize import OptimizeResult
 
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import ConvergenceError, GradientError, UntraceableError
+from pullback.core.numpy_types import AnyArray, ArrayLike, Arrays, Numeric
 from pullback.core.pytree import flatten
 from pullback.core.tensor import Tensor, ndarray
 from pullback.func.implicit.api import custom_root
@@ -37,13 +38,13 @@ class _Ivp(Problem):
         self.call, self.count = call, len(call.leaves)
         self.form = self.count
 
-    def _slope(self, y: Leaves, t: Any, leaves: Leaves) -> Leaves:
+    def _slope(self, y: Leaves, t: Numeric, leaves: Leaves) -> Leaves:
         function, *_, args = self.call.functions(leaves[: self.count])
         found = floating(function(t, y[0], *args) if self.time_first else function(y[0], t, *args))
         shape = np.shape(y[0])
         return [found if np.shape(found) == shape or np.size(found) != shape[0] else np.reshape(found, shape)]
 
-    def values(self, y0: Leaves, t: Any, args: Leaves, recorded: bool) -> Any:
+    def values(self, y0: Leaves, t: AnyArray, args: Leaves, recorded: bool) -> tuple[OptimizeResult, Layout]:
         """SciPy's values at the times t; its solution at any other, if it is `recorded`."""
         layout = Layout(y0, f"{self.call.name}: y0")
         columns, solution, evaluations = self.found(y0[0], t, args, recorded)
@@ -54,7 +55,7 @@ class _Ivp(Problem):
             solution = lambda at: layout.ravel([of_numbers(at)])  # noqa: E731
         return OptimizeResult(y=found, sol=solution, nfev=evaluations), layout
 
-    def found(self, y0: Any, t: Any, leaves: Leaves, recorded: bool) -> Any:
+    def found(self, y0: AnyArray, t: AnyArray, leaves: Leaves, recorded: bool) -> Any:
         """(y at each time, y as a function of time, how many slopes were evaluated)."""
         raise NotImplementedError
 
@@ -64,12 +65,12 @@ class _Ivp(Problem):
         return [*(_checked(self.call.name, f) for f in functions), args]
 
 
-def _checked(name: str, function: Any) -> Any:
+def _checked(name: str, function: object) -> Any:
     """The function of plain numbers (or each of several), whose values are looked at."""
     if not callable(function):
         return [_checked(name, f) for f in function] if isinstance(function, (list, tuple)) else function
 
-    def checked(*args: Any) -> Any:
+    def checked(*args: object) -> Arrays:
         found = function(*args)
         if type(found) is ndarray or not any(isinstance(x, Tensor) for x in flatten(found)[0]):
             return found
@@ -92,7 +93,7 @@ class _SolveIvp(_Ivp):
         super().__init__(call, Integrator(call.name, call.given["method"], rtol, atol))
         self.runs = Kept()
 
-    def run(self, y0: Any, start: Any, leaves: Leaves) -> Any:
+    def run(self, y0: AnyArray, start: float, leaves: Leaves) -> OptimizeResult:
         """Return what SciPy finds for plain numbers, once for the same ones."""
         point = [y0, start, *leaves]
         if (found := self.runs.at(point)) is not None:
@@ -110,7 +111,7 @@ class _SolveIvp(_Ivp):
         self.runs.keep(point, found)
         return found
 
-    def found(self, y0: Any, t: Any, leaves: Leaves, recorded: bool) -> Any:
+    def found(self, y0: AnyArray, t: AnyArray, leaves: Leaves, recorded: bool) -> Any:
         run = self.run(y0, float(t[0]), leaves)
         places = {float(at): i for i, at in enumerate(run.t)}
         between = run.sol(np.asarray(t)).T
@@ -122,7 +123,7 @@ _LEAST = 2.3e-14  # what solve_ivp takes as the least relative tolerance
 
 
 @solution_of("solve_ivp")
-def _solve_ivp(name: str, *given: Any, **named: Any) -> Any:
+def _solve_ivp(name: str, *given: object, **named: object) -> OptimizeResult:
     call = Call(name, ("fun", "events", "jac"), ("t_span", "y0", "t_eval"), given, named)
     found = _Solved(call).result()
     leave(call.captures)
@@ -141,12 +142,12 @@ class _Solved:
         if callable(self.events):
             self.events = [self.events]
 
-    def at(self, times: Any) -> Any:
+    def at(self, times: AnyArray) -> AnyArray:
         """y at these times, which go on from the start: shape (times, numbers)."""
         every = np.concatenate([np.reshape(self.start, (1,)), times])
         return self.problem.solve([self.y0], every, self.leaves)[0][1:]
 
-    def result(self) -> Any:
+    def result(self) -> OptimizeResult:
         """As SciPy's, with tensors where something depends on what is differentiated."""
         wanted = self.call.given["t_eval"]
         if not all(numbers_of(x) is not None for x in (self.y0, self.start, *self.leaves) if isinstance(x, Tensor)):
@@ -160,8 +161,8 @@ class _Solved:
             if run.status == 1:
                 end = self._last(t_events, run.t[-1])
         if wanted is None:
-            t = np.concatenate([np.reshape(self.start, (1,)), run.t[1:-1], np.reshape(end, (1,))])
-            y = np.concatenate([self.y0[None], self.at(t[1:])])
+            t: AnyArray = np.concatenate([np.reshape(self.start, (1,)), run.t[1:-1], np.reshape(end, (1,))])
+            y: AnyArray = np.concatenate([self.y0[None], self.at(t[1:])])
         else:
             t = floating(wanted)
             self._check(plain(t), run)
@@ -170,7 +171,7 @@ class _Solved:
         sol = _Solution(self, run) if self.call.given["dense_output"] else None
         return type(run)({**run, "t": t, "y": y.T, "sol": sol, "t_events": t_events, "y_events": y_events})
 
-    def _of_batch(self, wanted: Any) -> Any:
+    def _of_batch(self, wanted: ArrayLike | None) -> OptimizeResult:
         """Many samples at once, of which nothing is known but at the times that are asked for."""
         if wanted is None or self.events is not None or self.call.given["dense_output"]:
             if any(map(is_recorded, (self.y0, self.start, *self.leaves))):
@@ -185,7 +186,7 @@ class _Solved:
         t = floating(wanted)
         return OptimizeResult(t=t, y=self.at(t).T, status=0, success=True, message="each sample by itself")
 
-    def _check(self, t: Any, run: Any) -> None:
+    def _check(self, t: AnyArray, run: OptimizeResult) -> None:
         """Raise what SciPy raises for these times."""
         start, end = float(plain(self.start)), float(plain(self.end))
         if t.ndim != 1:
@@ -195,11 +196,11 @@ class _Solved:
         if np.any(np.diff(t) * np.sign(end - start) <= 0):
             raise ValueError("Values in `t_eval` are not properly sorted.")
 
-    def _times_of(self, i: int, times: Any) -> Any:
+    def _times_of(self, i: int, times: AnyArray) -> AnyArray:
         """When event number i happened: where its function of time and solution is zero."""
         call, last = self.call, float(plain(self.end))
 
-        def condition(t: Any, y0: Any, start: Any, *leaves: Any) -> Any:
+        def condition(t: Numeric, y0: AnyArray, start: float, *leaves: object) -> AnyArray:
             own = list(leaves)
             _, event, _, args = call.functions(own)
             event = event if callable(event) else event[i]
@@ -207,14 +208,14 @@ class _Solved:
             y = self.problem.solve([y0], every, [*own, last])[0][-1]
             return np.reshape(array(event(t, y, *args)), ())
 
-        def solver(at: Any) -> Any:
+        def solver(at: float) -> AnyArray:
             found = custom_root(lambda *_: at, condition)
             found._name, found._captured = f"{call.name}: event {i}", call.captures
             return found(None, self.y0, self.start, *call.leaves)
 
         return array([solver(float(at)) for at in times]) if len(times) else times
 
-    def _last(self, t_events: list[Any], end: float) -> Any:
+    def _last(self, t_events: list[Any], end: float) -> AnyArray:
         """The time of the event that ended it."""
         for times in t_events:
             if len(times) and float(plain(times)[-1]) == end:
@@ -225,11 +226,11 @@ class _Solved:
 class _Solution:
     """y at any time, as `sol` of SciPy's result gives it, differentiable by that time too."""
 
-    def __init__(self, solved: _Solved, run: Any) -> None:
+    def __init__(self, solved: _Solved, run: OptimizeResult) -> None:
         self._solved = solved
         self.t_min, self.t_max, self.ts = run.sol.t_min, run.sol.t_max, run.sol.ts
 
-    def __call__(self, t: Any) -> Any:
+    def __call__(self, t: Numeric) -> AnyArray:
         """y at a time, or at several: shape (numbers,) or (numbers, times)."""
         self._solved.call.captures.renew()
         t = floating(t)
@@ -258,7 +259,7 @@ class _Odeint(_Ivp):
         self.form = self.time_first, self.count
         self.said: list[Any] = []
 
-    def found(self, y0: Any, t: Any, leaves: Leaves, recorded: bool) -> Any:
+    def found(self, y0: AnyArray, t: AnyArray, leaves: Leaves, recorded: bool) -> Any:
         func, Dfun, args = self.functions(leaves)
         given = {key: x for key, x in self.call.given.items() if key not in ("func", "y0", "t", "args", "Dfun")}
         y, info = genuine(self.call.name)(func, y0, t, args=args, Dfun=Dfun, **{**given, "full_output": True})
@@ -276,7 +277,7 @@ _ODEINT = 1.49012e-8  # its tolerances
 
 
 @solution_of("odeint")
-def _odeint(name: str, *given: Any, **named: Any) -> Any:
+def _odeint(name: str, *given: object, **named: object) -> AnyArray | tuple[AnyArray, dict[str, Any]]:
     call = Call(name, ("func", "Dfun"), ("y0", "t"), given, named)
     y0, t = np.atleast_1d(floating(call.given["y0"])), floating(call.given["t"])
     problem = _Odeint(call)

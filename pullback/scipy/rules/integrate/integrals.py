@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from pullback.core.array_type import numbers_of
+from pullback.core.numpy_types import AnyArray, Numeric
 from pullback.core.tensor import Tensor
 from pullback.func.batching import vmap
 from pullback.func.implicit.adopting import adopting
@@ -24,6 +25,9 @@ from pullback.func.repeated import while_solving
 from pullback.func.rules.calls import handed_out, moves
 from pullback.func.rules.custom import CustomFunction
 from pullback.scipy.rules.integrate.calls import Call
+
+if TYPE_CHECKING:
+    from pullback.autograd.function.vmap import VmapInfo
 
 _ONE = "Its integrand cannot run on all samples at once, or its limits differ; quad_vec integrates them as one vector"
 _FEW = 32
@@ -57,13 +61,13 @@ class Integral:
         self.said = [] if said is None else said
         self.name, self.captures, self.quadrature, self.weight = call.name, call.captures, quadrature, weight
 
-    def of(self, integrand: Integrand, limits: Sequence[Any], leaves: Leaves) -> Any:
+    def of(self, integrand: Integrand, limits: Sequence[Any], leaves: list[Any]) -> AnyArray:
         """The integral, differentiable by limits and leaves; with it the call is over."""
         found = self.part(integrand, limits, leaves)
         leave(self.captures)
         return found
 
-    def part(self, integrand: Integrand, limits: Sequence[Any], leaves: Leaves, derived: bool = False) -> Any:
+    def part(self, integrand: Integrand, limits: Sequence[Any], leaves: list[Any], derived: bool = False) -> AnyArray:
         """The same, as one of several of a call; `derived` if this is the integrand of a derivative."""
         return _integral(_Call(self, integrand, len(limits), [*limits, *leaves], derived), *limits, *leaves)
 
@@ -71,7 +75,7 @@ class Integral:
 class _Call:
     """One call: how many of the leaves are limits, and which of the others are differentiated."""
 
-    def __init__(self, integral: Integral, integrand: Integrand, count: int, leaves: Leaves, derived: bool) -> None:
+    def __init__(self, integral: Integral, integrand: Integrand, count: int, leaves: list[Any], derived: bool) -> None:
         self.integral, self.integrand, self.count, self.derived = integral, integrand, count, derived
         self.quadrature = integral.quadrature
         self._moving = [moves(x) and x.dtype.kind in "fc" and x.size > 0 for x in leaves]
@@ -87,7 +91,7 @@ class _Call:
         """(the limits, the others)."""
         return list(leaves[: self.count]), list(leaves[self.count :])
 
-    def edge(self, i: int, limits: Leaves, leaves: Leaves) -> Any:
+    def edge(self, i: int, limits: Leaves, leaves: list[Any]) -> AnyArray:
         """By what the integral grows as limit number i does."""
         at, weight = limits[i], self.integral.weight
         if i > 1:  # a jump: what is on its left grows, what is on its right shrinks
@@ -105,7 +109,7 @@ def within(limits: Sequence[Any]) -> list[Any]:
     return [*limits[:2], *(x for x in limits[2:] if low < x < high)]
 
 
-def _integral(how: _Call, *leaves: Any) -> Any:
+def _integral(how: _Call, *leaves: Any) -> AnyArray:
     how.integral.captures.begin()
     limits, others = how.split(leaves)
     return how.quadrature(_Plain(how, others), limits)
@@ -114,23 +118,23 @@ def _integral(how: _Call, *leaves: Any) -> Any:
 class _Plain:
     """An integrand on plain numbers."""
 
-    def __init__(self, how: _Call, leaves: Leaves) -> None:
+    def __init__(self, how: _Call, leaves: list[Any]) -> None:
         self.name, self.integrand, self.leaves = how.integral.name, how.integrand, leaves
         self._repeated: Any = while_solving(how.integral.captures, self._of) if how.derived else None
 
-    def _of(self, x: Any, *leaves: Any) -> Any:
+    def _of(self, x: Numeric, *leaves: Any) -> AnyArray:
         return self.integrand(x, list(leaves))
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Numeric) -> AnyArray:
         if self._repeated is None:
             return self._checked(self.integrand(x, self.leaves))
         return self._checked(self._repeated(np.float64(x) if type(x) is float else x, *self.leaves))
 
-    def each(self, points: Any) -> Any:
+    def each(self, points: AnyArray) -> AnyArray:
         """Return its values at many points, found at once: where it needs a number this fails."""
         return self._checked(vmap(lambda x: self.integrand(x, self.leaves))(points))
 
-    def _checked(self, value: Any) -> Any:
+    def _checked(self, value: AnyArray) -> AnyArray:
         return np.asarray(without_capture(value, self.name, "integrand"))
 
 
@@ -140,12 +144,12 @@ class _OfSample:
     def __init__(self, whole: _Plain, size: int, known: dict[bytes, Any], nr: int) -> None:
         self.whole, self.size, self.known, self.nr = whole, size, known, nr
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Numeric) -> AnyArray:
         if (place := np.asarray(x).tobytes()) not in self.known:
             self.known[place] = np.reshape(self.whole(x), (self.size, -1))
         return self.known[place][self.nr]
 
-    def each(self, points: Any) -> Any:
+    def each(self, points: AnyArray) -> AnyArray:
         """Return its values at many points, found at once."""
         new = [x for x in points if x.tobytes() not in self.known]
         values = np.reshape(self.whole.each(np.array(new)), (len(new), self.size, -1)) if new else new
@@ -153,7 +157,7 @@ class _OfSample:
         return np.stack([self(x) for x in points])
 
 
-def _of_samples(info: Any, dims: Any, how: _Call, *leaves: Any) -> Any:
+def _of_samples(info: VmapInfo, dims: tuple[int | None, ...], how: _Call, *leaves: Any) -> Any:
     """The integrals of all samples as one vector: the integrand runs once at a place, by vmap.
 
     Each sample takes the steps that it takes alone. A few samples of plain numbers are faster one after the other.
@@ -166,11 +170,11 @@ def _of_samples(info: Any, dims: Any, how: _Call, *leaves: Any) -> Any:
         samples = ([handed_out(x if d is None else x[i]) for x, d in pairs] for i in range(size))
         return np.stack([_integral(how, *sample) for sample in samples]), 0
 
-    def integrand(x: Any, given: Leaves) -> Any:
+    def integrand(x: Numeric, given: Leaves) -> AnyArray:
         of_sample = vmap(lambda *one: how.integrand(x, list(one)), tuple(own), randomness=info.randomness)
         return np.reshape(of_sample(*given), (-1,))
 
-    def quadrature(f: Any, limits: Sequence[Any]) -> Any:
+    def quadrature(f: Any, limits: Sequence[Any]) -> AnyArray:
         known: dict[bytes, Any] = {}
         return np.concatenate([how.quadrature(_OfSample(f, size, known, i), limits) for i in range(size)])
 
@@ -184,7 +188,7 @@ def _of_samples(info: Any, dims: Any, how: _Call, *leaves: Any) -> Any:
 
 
 @adopting
-def _vjp(cotangent: Any, value: Any, how: _Call, *leaves: Any) -> tuple[Any, ...]:
+def _vjp(cotangent: AnyArray, value: AnyArray, how: _Call, *leaves: Any) -> tuple[Any, ...]:
     how.integral.captures.renew()
     limits, others = how.split(leaves)
     ends = how.moving(limits)
@@ -194,7 +198,7 @@ def _vjp(cotangent: Any, value: Any, how: _Call, *leaves: Any) -> tuple[Any, ...
         points = [others[i] for i in how.free]
         shapes = [(np.shape(x), np.iscomplexobj(x)) for x in points]
 
-        def pulled(x: Any, given: Leaves) -> Any:
+        def pulled(x: Numeric, given: Leaves) -> AnyArray:
             function = restricted(lambda leaves: [how.integrand(x, leaves)], given[2:], how.free)
             linearized = Linearized(function, [given[2 + i] for i in how.free])
             return _joined(linearized.pull([given[0]]), shapes) * given[1]
@@ -214,7 +218,7 @@ def _vjp(cotangent: Any, value: Any, how: _Call, *leaves: Any) -> tuple[Any, ...
 
 
 @adopting
-def _jvp(tangents: tuple[Any, ...], value: Any, how: _Call, *leaves: Any) -> Any:
+def _jvp(tangents: tuple[Any, ...], value: AnyArray, how: _Call, *leaves: Any) -> AnyArray:
     how.integral.captures.renew()
     limits, others = how.split(leaves)
     _, *moving = tangents
@@ -223,7 +227,7 @@ def _jvp(tangents: tuple[Any, ...], value: Any, how: _Call, *leaves: Any) -> Any
     if how.free:
         many = len(others)
 
-        def pushed(x: Any, given: Leaves) -> Any:
+        def pushed(x: Numeric, given: Leaves) -> AnyArray:
             function = restricted(lambda leaves: [how.integrand(x, leaves)], given[:many], how.free)
             return push(function, [given[i] for i in how.free], given[many:])[0]
 
@@ -241,24 +245,24 @@ def _numbers(x: Any) -> Any:
     return known.detach() if isinstance(known, Tensor) else known
 
 
-def _sizes(x: Any) -> Any:
+def _sizes(x: Any) -> AnyArray:
     return np.maximum(np.abs(_numbers(x)), 1)
 
 
-def _largest(x: Any) -> Any:
+def _largest(x: Any) -> AnyArray:
     return np.max(np.abs(_numbers(x)), initial=0)
 
 
-def _or_one(size: Any) -> Any:
+def _or_one(size: Numeric) -> AnyArray:
     return np.where(size == 0, 1.0, size)[()]
 
 
-def _inner(cotangent: Any, slope: Any) -> Any:
+def _inner(cotangent: AnyArray, slope: AnyArray) -> AnyArray:
     product = np.conj(cotangent) * slope
     return np.sum(np.real(product) if np.iscomplexobj(product) else product)
 
 
-def _joined(parts: Leaves, shapes: list[Any]) -> Any:
+def _joined(parts: Leaves, shapes: list[Any]) -> AnyArray:
     """Arrays as one vector of real numbers."""
     vectors = []
     for x, (_, is_pair) in zip(parts, shapes, strict=True):
@@ -266,7 +270,7 @@ def _joined(parts: Leaves, shapes: list[Any]) -> Any:
     return np.concatenate(vectors)
 
 
-def _parted(vector: Any, shapes: list[Any]) -> Leaves:
+def _parted(vector: AnyArray, shapes: list[Any]) -> Leaves:
     """The arrays of such a vector."""
     parts, start = [], 0
     for shape, is_pair in shapes:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import ConvergenceError, GradientError
+from pullback.core.numpy_types import AnyArray
 from pullback.func.implicit.functions import plain
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.rules.calls import moves
@@ -18,7 +19,7 @@ from pullback.scipy.rules.integrate.integrals import Integral, within
 
 
 @solution_of("quad")
-def quad(name: str, *given: Any, **named: Any) -> Any:
+def quad(name: str, *given: object, **named: object) -> tuple[Any, ...]:
     """The value; SciPy's estimate of its error and what else it says are constants."""
     call = Call(name, ("func",), ("a", "b", "points", "wvar"), given, named)
     options = call.given
@@ -27,7 +28,7 @@ def quad(name: str, *given: Any, **named: Any) -> Any:
     problem = _Weighted(call) if options["weight"] is not None else _Problem(call)
     said: list[Any] = []
 
-    def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> Any:
+    def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> AnyArray:
         found = problem.components(f, limits)
         said.append(found[0][1:])
         return np.array([y[0] for y in found])
@@ -47,15 +48,15 @@ class _Problem:
 
     def __init__(self, call: Call) -> None:
         self.call, self.leaves = call, call.leaves
-        self.limits = [floating(call.given["a"]), floating(call.given["b"])]
+        self.limits: list[Any] = [floating(call.given["a"]), floating(call.given["b"])]
         self.options = {key: call.given[key] for key in self.passed}
         if call.given["points"] is not None:
             self.limits += [*np.atleast_1d(floating(call.given["points"]))]
 
-    def integrand(self, x: Any, leaves: Leaves) -> Any:
+    def integrand(self, x: AnyArray, leaves: Leaves) -> AnyArray:
         return np.reshape(self.call.integrand(x, leaves), (1,))
 
-    def components(self, f: Any, limits: Sequence[Any]) -> list[Any]:
+    def components(self, f: Callable[..., Any], limits: Sequence[Any]) -> list[Any]:
         """Return what SciPy gives for each component of a vector; each point is asked for once.
 
         Many components are integrated together: each entry of a table may live on a piece of the interval that is so
@@ -85,7 +86,7 @@ class _Problem:
                 )
         return found
 
-    def together(self, f: _Values, a: float, b: float, points: Sequence[float]) -> Any:
+    def together(self, f: _Values, a: float, b: float, points: Sequence[float]) -> tuple[AnyArray, float]:
         """The integrals of all components on the same pieces of the interval, and a bound of their errors."""
         tolerances = {"epsabs": self.options["epsabs"], "epsrel": self.options["epsrel"]}
         given = {"norm": "max", "limit": _PIECES, "points": points or None, "workers": f.map, **tolerances}
@@ -108,7 +109,7 @@ class _Values:
         self.known: dict[float, Any] = {}
         self._asked: list[float] | None = None
 
-    def __call__(self, x: float) -> Any:
+    def __call__(self, x: float) -> AnyArray:
         if x not in self.known:
             if self._asked is not None:
                 self._asked.append(x)
@@ -170,7 +171,7 @@ class _Weighted(_Problem):
             "Write the weight as a part of the integrand, or detach() it."
         )
 
-    def integrand(self, x: Any, leaves: Leaves) -> Any:
+    def integrand(self, x: AnyArray, leaves: Leaves) -> AnyArray:
         if not self.moved:
             return super().integrand(x, leaves)
         own, (first, *second) = leaves[: -self.moved], leaves[-self.moved :]
@@ -178,7 +179,7 @@ class _Weighted(_Problem):
             return super().integrand(first + (second[0] - first) * x, own)
         return super().integrand(x + first if self.kind == "cauchy" else x / first, own)
 
-    def factor(self, x: Any) -> Any:
+    def factor(self, x: AnyArray) -> AnyArray:
         """The weight, at an end that may move."""
         if self.kind == "cauchy":
             return 1 / (x - self.wvar)
@@ -196,7 +197,7 @@ def _complex(name: str, call: Call) -> Any:
 
 
 @solution_of("quad_vec")
-def quad_vec(name: str, *given: Any, **named: Any) -> Any:
+def quad_vec(name: str, *given: object, **named: object) -> tuple[AnyArray, float]:
     """The value; what SciPy says of its way is constant."""
     call = Call(name, ("f",), ("a", "b", "points"), given, named)
     options = {key: x for key, x in call.given.items() if key not in ("f", "a", "b", "args", "points")}
@@ -206,13 +207,13 @@ def quad_vec(name: str, *given: Any, **named: Any) -> Any:
     shape: list[Any] = []
     said: list[Any] = []
 
-    def integrand(x: Any, leaves: Leaves) -> Any:
+    def integrand(x: AnyArray, leaves: Leaves) -> AnyArray:
         value = call.integrand(x, leaves)
         if not shape:
             shape.append(np.shape(value))
         return np.reshape(value, (-1,))
 
-    def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> Any:
+    def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> AnyArray:
         a, b, *points = map(float, within(limits))
         found = genuine(name)(f, a, b, points=points or None, **options)
         said.append(found[1:])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import ConvergenceError, GradientError
+from pullback.core.numpy_types import AnyArray, ArrayLike, Numeric
 from pullback.func.implicit.functions import plain
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.left_behind import leave
@@ -21,9 +22,19 @@ from pullback.scipy.rules.integrate.calls import Call, floating, solution_of
 from pullback.scipy.rules.integrate.integrals import Integral
 from pullback.scipy.rules.integrate.quadrature import quad
 
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
 
 @solution_of("nquad")
-def nquad(name: str, func: Any, ranges: Any, args: Any = None, opts: Any = None, full_output: bool = False) -> Any:
+def nquad(
+    name: str,
+    func: Callable[..., Any],
+    ranges: Sequence[Any],
+    args: tuple[Any, ...] | None = None,
+    opts: dict[str, Any] | Sequence[Any] | None = None,
+    full_output: bool = False,
+) -> tuple[Any, ...]:
     """An integral of an integral of ..., each differentiable by what its ends and its integrand hold."""
     depth = len(ranges)
     more = () if args is None else args if isinstance(args, tuple) else (args,)
@@ -31,7 +42,7 @@ def nquad(name: str, func: Any, ranges: Any, args: Any = None, opts: Any = None,
     errors: list[float] = []
     evaluations: list[int] = []
 
-    def integrated(level: int, *known: Any) -> Any:
+    def integrated(level: int, *known: object) -> AnyArray:
         """The integral over the dimensions up to `level`, those further out being known."""
         ends, options = (x[level](*known) if callable(x[level]) else x[level] for x in (ranges, settings))
         low, high = ends
@@ -48,13 +59,13 @@ def nquad(name: str, func: Any, ranges: Any, args: Any = None, opts: Any = None,
 
 
 @solution_of("dblquad", "tplquad")
-def _nested(name: str, *given: Any, **named: Any) -> Any:
+def _nested(name: str, *given: object, **named: object) -> tuple[AnyArray, AnyArray]:
     """SciPy's own words for `nquad`."""
     return clone(genuine(name))(*given, **named)
 
 
 @solution_of("cubature")
-def _cubature(name: str, *given: Any, **named: Any) -> Any:
+def _cubature(name: str, *given: object, **named: object) -> OptimizeResult:
     call = Call(name, ("f",), ("a", "b"), given, named)
     options = {key: call.given[key] for key in ("rule", "rtol", "atol", "max_subdivisions", "workers", "points")}
     limits = [np.atleast_1d(floating(call.given[key])) for key in ("a", "b")]
@@ -70,7 +81,7 @@ def _cubature(name: str, *given: Any, **named: Any) -> Any:
     shape: list[Any] = []
     said: list[Any] = []
 
-    def integrand(x: Any, leaves: Leaves) -> Any:  # x: a row for each point
+    def integrand(x: AnyArray, leaves: Leaves) -> AnyArray:  # x: a row for each point
         if not moving:
             value = call.integrand(x, leaves)
         else:
@@ -80,7 +91,7 @@ def _cubature(name: str, *given: Any, **named: Any) -> Any:
             shape.append(value.shape[1:])
         return np.reshape(value, (-1,))
 
-    def quadrature(f: Callable[[Any], Any], _: Sequence[Any]) -> Any:
+    def quadrature(f: Callable[[Any], Any], _: Sequence[Any]) -> AnyArray:
         found = genuine(name)(lambda x: np.stack([f(row[None]) for row in x]), *plain_limits, **options)
         _check(name, found, found.status == "converged" or not said, said)
         return np.reshape(found.estimate, (-1,))
@@ -92,7 +103,7 @@ def _cubature(name: str, *given: Any, **named: Any) -> Any:
     return found
 
 
-def _check(name: str, found: Any, converged: Any, said: list[Any]) -> None:
+def _check(name: str, found: OptimizeResult, converged: Any, said: list[Any]) -> None:
     """Keep a result; its success, too, is the caller's to look at, unless it is that of a derivative's integral."""
     if not converged:
         raise ConvergenceError(f"{name}: the integral of a derivative of the integrand did not converge.")
@@ -100,7 +111,7 @@ def _check(name: str, found: Any, converged: Any, said: list[Any]) -> None:
 
 
 @solution_of("qmc_quad")
-def _qmc_quad(name: str, func: Any, a: Any, b: Any, **named: Any) -> Any:
+def _qmc_quad(name: str, func: Callable[..., Any], a: ArrayLike, b: Numeric, **named: object) -> OptimizeResult:
     """The mean over the points that SciPy took: they move with the limits."""
     if named.get("log"):
         raise GradientError(f"{name}: log=True has no derivative here; integrate the function itself.")
@@ -109,12 +120,12 @@ def _qmc_quad(name: str, func: Any, a: Any, b: Any, **named: Any) -> Any:
     start, length = np.where(up > 0, a, b), (b - a) * up
     parts: list[Any] = []
 
-    def at(part: Any) -> Any:
+    def at(part: AnyArray) -> AnyArray:
         """The integrand at shares of the edges."""
         moved = (slice(None), *[None] * (part.ndim - 1))
         return array(func(start[moved] + length[moved] * part))
 
-    def watched(part: Any) -> Any:
+    def watched(part: AnyArray) -> AnyArray:
         parts.append(np.array(part))
         value = at(parts[-1])
         known = numbers_of(value)
@@ -132,7 +143,7 @@ def _qmc_quad(name: str, func: Any, a: Any, b: Any, **named: Any) -> Any:
 
 
 @solution_of("tanhsinh")
-def _tanhsinh(name: str, *given: Any, **named: Any) -> Any:
+def _tanhsinh(name: str, *given: object, **named: object) -> OptimizeResult:
     """One integral after the other: each depends on its own elements of `args`, and on what the function captures."""
     call = Call(name, ("f",), ("a", "b"), given, named)
     for key in ("log", "preserve_shape", "callback"):
@@ -147,15 +158,15 @@ def _tanhsinh(name: str, *given: Any, **named: Any) -> Any:
     elements = [np.reshape(np.broadcast_to(x, shape), (-1,)) for x in arrays]
     said: list[Any] = []
 
-    def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> Any:
+    def quadrature(f: Callable[[Any], Any], limits: Sequence[Any]) -> AnyArray:
         known: dict[float, Any] = {}
 
-        def at(x: Any) -> Any:
+        def at(x: float) -> AnyArray:
             if float(x) not in known:
                 known[float(x)] = f(np.float64(x))
             return known[float(x)]
 
-        def rows(x: Any) -> Any:  # the same integral for each component of f: of component i in row i
+        def rows(x: AnyArray) -> AnyArray:  # the same integral for each component of f: of component i in row i
             found = [[at(y)[i] for y in row] for i, row in enumerate(np.reshape(x, (size, -1)))]
             return np.reshape(found, np.shape(x))
 
@@ -170,7 +181,7 @@ def _tanhsinh(name: str, *given: Any, **named: Any) -> Any:
         _check(name, found, np.all(found.success) or not derived, said)
         return found.integral
 
-    def integrand(x: Any, leaves: Leaves) -> Any:
+    def integrand(x: Numeric, leaves: Leaves) -> AnyArray:
         return np.reshape(array(call.functions(leaves[many:])[0](x, *leaves[:many])), (1,))
 
     integral = Integral(call, quadrature, said=said)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.ways import AS_IT_STANDS, on_arrays
 from pullback.interop.operands import along, array
@@ -15,7 +14,7 @@ AS_IT_STANDS.add(_NAME)
 
 
 @scipy_rule(_NAME)
-def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
+def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: float = 1.0, axis: int = -1) -> AnyArray:
     """SciPy's own code, but for the last interval of an even number of points, where it makes plain floats of x."""
     genuine, y = on_arrays(_NAME), array(y)
     if x is None or y.shape[axis] % 2 or y.shape[axis] < 4:
@@ -32,6 +31,6 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     return result - _ratio(h1**3, 6 * h0 * (h0 + h1)) * y0
 
 
-def _ratio(a: Any, b: Any) -> Any:
+def _ratio(a: AnyArray, b: AnyArray) -> AnyArray:
     """`a` / `b`; 0 where `b` is 0, as SciPy has it."""
     return np.where(b != 0, a / np.where(b != 0, b, 1.0), 0.0)

@@ -6,13 +6,15 @@ smoothing factor until the residuals are near `s`, to a thousandth.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.interpolate
 from scipy.interpolate import _dfitpack
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.calls import plain
 from pullback.interop.adopt.scipy.clones import clone
@@ -21,10 +23,13 @@ from pullback.scipy.rules.interpolate.pieces import DOUBLINGS, picked
 from pullback.scipy.rules.interpolate.refusals import SMOOTHING, refused
 from pullback.scipy.rules.interpolate.splines import basis, interval, least_squares, recursion
 
+if TYPE_CHECKING:
+    from pullback.core.tensor import Tensor
+
 NOT_PERIODIC = "periodic least squares, and periodic interpolation of even degree, have no rule"
 
 
-def _values(tensor: Any) -> Any:
+def _values(tensor: Tensor) -> np.ndarray[Any, Any]:
     return frozen(tensor, "splrep")[()]
 
 
@@ -36,19 +41,19 @@ def _refused(name: str) -> UnsupportedError:
     )
 
 
-def _spline_at(t: Any, c: Any, k: int, x: Any, nu: int) -> Any:
+def _spline_at(t: AnyArray, c: AnyArray, k: int, x: AnyArray, nu: int) -> AnyArray:
     i = interval(t, k, x)
     return recursion(t, [picked(c, i - k + j)[:, None] for j in range(k + 1)], k, x, i, nu)[:, 0]
 
 
 @scipy_rule("scipy.interpolate._dfitpack.splev")
-def splev(t: Any, c: Any, k: int, x: Any, ext: int = 0) -> tuple[Any, int]:
+def splev(t: ArrayLike, c: ArrayLike, k: int, x: ArrayLike, ext: int = 0) -> tuple[Any, int]:
     """The spline at points, and 1 if one is outside where that is an error."""
     return splder(t, c, k, x, 0, ext)
 
 
 @scipy_rule("scipy.interpolate._dfitpack.splder")
-def splder(t: Any, c: Any, k: int, x: Any, nu: int = 1, ext: int = 0) -> tuple[Any, int]:
+def splder(t: ArrayLike, c: ArrayLike, k: int, x: ArrayLike, nu: int = 1, ext: int = 0) -> tuple[Any, int]:
     """Its derivative of order nu."""
     t, c, x = map(array, (t, c, x))
     low, high = t[k], t[t.shape[0] - k - 1]
@@ -61,7 +66,7 @@ def splder(t: Any, c: Any, k: int, x: Any, nu: int = 1, ext: int = 0) -> tuple[A
 
 
 @scipy_rule("scipy.interpolate._dfitpack.spalde")
-def spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
+def spalde(t: ArrayLike, c: ArrayLike, k1: int, x: ArrayLike) -> tuple[Any, int]:
     """The spline and all its derivatives at one point."""
     t, c, x = array(t), array(c), array(x).reshape(1)
     if x[0] < t[k1 - 1] or x[0] > t[t.shape[0] - k1]:
@@ -69,7 +74,7 @@ def spalde(t: Any, c: Any, k1: int, x: Any) -> tuple[Any, int]:
     return np.concatenate([_spline_at(t, c, k1 - 1, x, nu) for nu in range(k1)]), 0
 
 
-def integrals(t: Any, k: int, a: Any, b: Any) -> Any:
+def integrals(t: ArrayLike, k: int, a: ArrayLike, b: ArrayLike) -> AnyArray:
     """Those of the B-splines from a to b, as far as that is between the ends of the knots."""
     t = array(t)
     ends = np.clip(np.stack([array(a), array(b)]), t[k], t[t.shape[0] - k - 1]).astype(float)
@@ -82,7 +87,7 @@ def integrals(t: Any, k: int, a: Any, b: Any) -> Any:
 
 
 @scipy_rule("scipy.interpolate._dfitpack.splint")
-def splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
+def splint(t: ArrayLike, c: ArrayLike, k: int, a: ArrayLike, b: ArrayLike) -> tuple[Any, Any]:
     """The integral from a to b, and those of the B-splines."""
     t = array(t)
     found = integrals(t, k, a, b)
@@ -90,7 +95,7 @@ def splint(t: Any, c: Any, k: int, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 @scipy_rule("scipy.interpolate._dfitpack.sproot")
-def sproot(t: Any, c: Any, mest: int) -> tuple[Any, int, int]:
+def sproot(t: ArrayLike, c: ArrayLike, mest: int) -> tuple[Any, int, int]:
     """The zeros of a cubic spline, by Newton's steps from FITPACK's."""
     t, c = array(t), array(c)
     z, m, ier = _dfitpack.sproot(frozen(t, "roots"), frozen(c, "roots"), mest)
@@ -101,7 +106,7 @@ def sproot(t: Any, c: Any, mest: int) -> tuple[Any, int, int]:
 
 
 @scipy_rule("scipy.interpolate._fitpack._insert")
-def insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any, int]:
+def insert(per: bool, t: ArrayLike, c: ArrayLike, k: int, x: ArrayLike, m: int) -> tuple[Any, Any, int]:
     """Knots and coefficients with x inserted m times."""
     t, c = array(t), array(c)
     if per:
@@ -119,26 +124,34 @@ def insert(per: Any, t: Any, c: Any, k: int, x: Any, m: int) -> tuple[Any, Any, 
     return t, c, 0
 
 
-def interpolating_knots(x: Any, k: int, low: Any, high: Any) -> Any:
+def interpolating_knots(x: AnyArray, k: int, low: ArrayLike, high: ArrayLike) -> AnyArray:
     """FITPACK's knots for a spline that goes through all points: the points, or the middles between them for even k."""
     inner = x[k // 2 + 1 : -(k // 2) - 1] if k % 2 else ((x[1:] + x[:-1]) / 2)[k // 2 : -(k // 2)]
     return np.concatenate([np.stack([array(low)] * (k + 1)), inner, np.stack([array(high)] * (k + 1))])
 
 
-def interpolation(x: Any, y: Any, k: int, t: Any) -> Any:
+def interpolation(x: ArrayLike, y: ArrayLike, k: int, t: ArrayLike) -> AnyArray:
     """The coefficients of the spline with knots t through the points."""
     return RULES["scipy.interpolate.make_interp_spline"](x, y, k=k, t=t).c
 
 
-def _padded(c: Any, k: int) -> Any:
+def _padded(c: AnyArray, k: int) -> AnyArray:
     return np.concatenate([c, np.zeros((k + 1, *c.shape[1:]))])
 
 
-def _given_or_end(given: Any, x: Any, end: int) -> Any:
+def _given_or_end(given: ArrayLike | None, x: ArrayLike, end: int) -> Any:
     return array(x)[end] if given is None else given
 
 
-def _fit(x: Any, y: Any, w: Any, low: Any, high: Any, k: int, inner: Any) -> tuple[Any, Any]:
+def _fit(
+    x: ArrayLike,
+    y: ArrayLike,
+    w: ArrayLike | None,
+    low: ArrayLike | None,
+    high: ArrayLike | None,
+    k: int,
+    inner: ArrayLike | None,
+) -> tuple[Any, Any]:
     """Knots and coefficients: through the points, or by least squares for knots inside."""
     x, y = array(x).astype(float), array(y).astype(float)
     low, high = _given_or_end(low, x, 0), _given_or_end(high, x, -1)
@@ -152,9 +165,10 @@ def _fit(x: Any, y: Any, w: Any, low: Any, high: Any, k: int, inner: Any) -> tup
 
 @scipy_rule("scipy.interpolate.splrep")
 def splrep(
-    x: Any, y: Any, w: Any = None, xb: Any = None, xe: Any = None, k: int = 3, task: int = 0, s: Any = None,
-    t: Any = None, full_output: Any = 0, per: Any = 0, quiet: Any = 1,
-) -> Any:  # fmt: skip
+    x: ArrayLike, y: ArrayLike, w: ArrayLike | None = None, xb: float | None = None, xe: float | None = None,
+    k: int = 3, task: int = 0, s: float | None = None, t: ArrayLike | None = None, full_output: int = 0, per: int = 0,
+    quiet: int = 1,
+) -> tuple[Any, ...]:  # fmt: skip
     """Knots, coefficients and degree of a spline through the points, or by least squares for given knots."""
     given = plain((x, y, w, xb, xe, k, task, s, t, full_output, per, quiet), _values)
     found = scipy.interpolate.splrep(*given)  # which looks at all arguments
@@ -173,9 +187,9 @@ def splrep(
     return (tck, *found[1:]) if full_output else tck
 
 
-def _interpolating(name: str) -> Any:
+def _interpolating(name: str) -> Callable[..., Any]:
     @scipy_rule(f"scipy.interpolate.{name}")
-    def rule(*args: Any, s: Any = 0, **kwargs: Any) -> Any:
+    def rule(*args: object, s: AnyArray | float | None = 0, **kwargs: object) -> Any:
         """The spline that goes through the points; s = 0."""
         if s is None or s > 0:
             raise _refused(name)
@@ -189,9 +203,10 @@ make_splrep, make_splprep = map(_interpolating, ("make_splrep", "make_splprep"))
 
 @scipy_rule("scipy.interpolate.splprep")
 def splprep(
-    x: Any, w: Any = None, u: Any = None, ub: Any = None, ue: Any = None, k: int = 3, task: int = 0, s: Any = None,
-    t: Any = None, full_output: Any = 0, nest: Any = None, per: Any = 0, quiet: Any = 1,
-) -> Any:  # fmt: skip
+    x: ArrayLike, w: ArrayLike | None = None, u: ArrayLike | None = None, ub: float | None = None,
+    ue: float | None = None, k: int = 3, task: int = 0, s: float | None = None, t: ArrayLike | None = None,
+    full_output: int = 0, nest: int | None = None, per: int = 0, quiet: int = 1,
+) -> tuple[Any, ...]:  # fmt: skip
     """Knots, coefficients and degree of a curve through points, and the parameter at each."""
     given = plain((x, w, u, ub, ue, k, task, s, t, full_output, nest, per, quiet), _values)
     found = scipy.interpolate.splprep(*given)  # which looks at all arguments
@@ -220,7 +235,15 @@ def splprep(
 
 
 @scipy_rule("scipy.interpolate._dfitpack.fpcurf0")
-def fpcurf0(x: Any, y: Any, k: int, w: Any = None, xb: Any = None, xe: Any = None, s: Any = None) -> tuple[Any, ...]:
+def fpcurf0(
+    x: ArrayLike,
+    y: ArrayLike,
+    k: int,
+    w: ArrayLike | None = None,
+    xb: float | None = None,
+    xe: float | None = None,
+    s: AnyArray | float | None = None,
+) -> tuple[Any, ...]:
     """Return what a UnivariateSpline is made of; s = 0."""
     if s is None or s > 0:
         raise _refused("UnivariateSpline")
@@ -232,7 +255,8 @@ def fpcurf0(x: Any, y: Any, k: int, w: Any = None, xb: Any = None, xe: Any = Non
 
 @scipy_rule("scipy.interpolate._dfitpack.fpcurfm1")
 def fpcurfm1(
-    x: Any, y: Any, k: int, t: Any, w: Any = None, xb: Any = None, xe: Any = None
+    x: ArrayLike, y: ArrayLike, k: int, t: ArrayLike, w: ArrayLike | None = None, xb: float | None = None,
+    xe: float | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return what a LSQUnivariateSpline is made of."""
     data = _dfitpack.fpcurfm1(
@@ -245,12 +269,12 @@ def fpcurfm1(
 
 
 @scipy_rule("scipy.interpolate._dfitpack.fpchec")
-def fpchec(x: Any, t: Any, k: int) -> Any:
+def fpchec(x: ArrayLike, t: ArrayLike, k: int) -> int:
     """0 if data and knots fit."""
     return _dfitpack.fpchec(*plain((x, t, k), _values))
 
 
 @scipy_rule("scipy.interpolate._dfitpack.fpcurf1")
-def fpcurf1(*_: Any) -> Any:
+def fpcurf1(*_: object) -> NoReturn:
     """set_smoothing_factor."""
     raise _refused("UnivariateSpline.set_smoothing_factor")

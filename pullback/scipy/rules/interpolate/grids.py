@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.interpolate import _ndbspline
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.creation import buffer
 from pullback.interop.adopt.rules import RULES, scipy_rule
@@ -16,7 +18,7 @@ from pullback.interop.operands import array, frozen
 
 
 @scipy_rule(*(f"scipy.interpolate.{home}._ndim_coords_from_arrays" for home in ("_interpolate", "_ndgriddata", "_rgi")))
-def ndim_coords_from_arrays(points: Any, ndim: Any = None) -> Any:
+def ndim_coords_from_arrays(points: ArrayLike | tuple[ArrayLike, ...], ndim: int | None = None) -> AnyArray:
     """One array, of shape (..., d), of a tuple of coordinates."""
     if isinstance(points, tuple) and len(points) == 1:
         (points,) = points
@@ -29,7 +31,7 @@ def ndim_coords_from_arrays(points: Any, ndim: Any = None) -> Any:
 
 
 @scipy_rule("scipy.interpolate._rgi.find_indices")
-def find_indices(grid: Any, xi: Any) -> tuple[Any, Any]:
+def find_indices(grid: Sequence[AnyArray], xi: AnyArray) -> tuple[Any, Any]:
     """The number of the cell that each point is in, on each axis, and where it is there, from 0 to 1."""
     cells, parts = [], []
     for x, points in zip(map(array, grid), array(xi), strict=True):
@@ -44,7 +46,9 @@ def find_indices(grid: Any, xi: Any) -> tuple[Any, Any]:
 
 
 @scipy_rule("scipy.interpolate._rgi.evaluate_linear_2d")
-def evaluate_linear_2d(values: Any, indices: Any, norm_distances: Any, grid: Any, out: Any) -> Any:
+def evaluate_linear_2d(
+    values: AnyArray, indices: AnyArray, norm_distances: AnyArray, grid: Sequence[AnyArray], out: AnyArray
+) -> AnyArray | Tensor:
     """Bilinear interpolation."""
     values, (i, j), (x, y) = array(values), indices, array(norm_distances)
     i_next, j_next = (np.minimum(n + 1, size - 1) for n, size in zip((i, j), values.shape, strict=True))
@@ -55,7 +59,14 @@ def evaluate_linear_2d(values: Any, indices: Any, norm_distances: Any, grid: Any
 
 
 @scipy_rule("scipy.interpolate._rgi.make_ndbspl")
-def make_ndbspl(points: Any, values: Any, k: Any = 3, *, solver: Any = None, **solver_args: Any) -> Any:
+def make_ndbspl(
+    points: Sequence[ArrayLike],
+    values: AnyArray,
+    k: int | Sequence[int] = 3,
+    *,
+    solver: Callable[..., Any] | None = None,
+    **solver_args: AnyArray,
+) -> AnyArray:
     """The spline with SciPy's coefficients, found to some tolerance, and the derivatives of the exact ones."""
     given = {name: value for name, value in (("solver", solver), *solver_args.items()) if value is not None}
     found = _ndbspline.make_ndbspl(*plain((points, values, k), lambda x: np.array(frozen(x, "spline"))), **given)

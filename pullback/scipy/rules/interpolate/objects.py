@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from pullback.core.numpy_types import AnyArray
 from pullback.interop.adopt.dispatchers import at_stake
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.calls import plain, scipy_name
@@ -13,10 +16,13 @@ from pullback.interop.suggest import unsupported
 from pullback.scipy.rules.interpolate.radial import Tree
 from pullback.scipy.rules.interpolate.scattered import Scattered
 
+if TYPE_CHECKING:
+    from pullback.core.tensor import Tensor
+
 
 def _on_a_copy(name: str) -> None:
     @scipy_rule(f"scipy.interpolate._methods.{name}")
-    def rule(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def rule(self: object, *args: object, **kwargs: object) -> AnyArray:
         if not (at_stake((args, kwargs)) or is_hidden(*args, *kwargs.values())):
             return _of_scipy(self, name)[1].genuine(self, *plain(args, _values), **plain(kwargs, _values))
         rule = RULES.get(scipy_name(type(self)))
@@ -30,7 +36,7 @@ def _on_a_copy(name: str) -> None:
         return vars(class_clone(_of_scipy(self, name)[0]))[name](made, *args, **kwargs)
 
 
-def _of_scipy(thing: Any, name: str) -> tuple[type, Any]:
+def _of_scipy(thing: object, name: str) -> tuple[type, Any]:
     """The class of SciPy's that has this method, and the method: a subclass of the user's may have another."""
     return next(
         (kind, vars(kind)[name])
@@ -39,7 +45,7 @@ def _of_scipy(thing: Any, name: str) -> tuple[type, Any]:
     )
 
 
-def _values(tensor: Any) -> Any:
+def _values(tensor: Tensor) -> np.ndarray[Any, Any]:
     return frozen(tensor, "interp")
 
 

@@ -6,6 +6,7 @@ coefficients, breakpoints and point.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from math import perm
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import _cubic, _ppoly
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.creation import buffer
 from pullback.interop.adopt.rules import scipy_rule
@@ -20,14 +22,14 @@ from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.operands import array, floating, frozen, is_hidden, moveaxis
 
 
-def picked(a: Any, i: Any, axis: int = 0) -> Any:
+def picked(a: AnyArray, i: AnyArray, axis: int = 0) -> AnyArray:
     """The parts of these numbers along an axis; samples of `vmap` may have numbers of their own."""
     if is_hidden(i) and not isinstance(a, Tensor):
         a = buffer(np.array(a))
     return a[i] if axis == 0 else a[:, i]
 
 
-def _piece(x: Any, points: Any) -> Any:
+def _piece(x: AnyArray, points: AnyArray) -> AnyArray:
     """The number of the piece that each point is in, the first or last one if outside; x may fall."""
     last = x.shape[0] - 2
     if _falls(x):
@@ -35,17 +37,17 @@ def _piece(x: Any, points: Any) -> Any:
     return np.searchsorted(x[1:-1], points, "right")
 
 
-def _falls(x: Any) -> bool:
+def _falls(x: AnyArray) -> bool:
     return bool(x[0] > x[-1])
 
 
-def _outside(x: Any, points: Any) -> Any:
+def _outside(x: AnyArray, points: AnyArray) -> AnyArray:
     """Where a point is outside of all pieces, or no number."""
     low, high = (x[-1], x[0]) if _falls(x) else (x[0], x[-1])
     return ~((points >= low) & (points <= high))
 
 
-def _local(c: Any, step: Any, nu: int) -> Any:
+def _local(c: AnyArray, step: AnyArray, nu: int) -> AnyArray:
     """The derivative of order nu of sum c[k - i] step^i, along the first axis of c."""
     degree = c.shape[0] - 1
     if nu > degree:
@@ -57,7 +59,7 @@ def _local(c: Any, step: Any, nu: int) -> Any:
 
 
 @scipy_rule("scipy.interpolate._cubic.prepare_input")
-def prepare_input(x: Any, y: Any, axis: int, dydx: Any = None, **namespace: Any) -> tuple[Any, ...]:
+def prepare_input(x: AnyArray, y: Any, axis: int, dydx: Any = None, **namespace: object) -> tuple[Any, ...]:
     """The checks of SciPy's; of many samples at once, which have no numbers to show, those of their shapes."""
     checked = clone(_cubic.prepare_input)
     if not is_hidden(y, dydx) or is_hidden(x):
@@ -70,7 +72,7 @@ def prepare_input(x: Any, y: Any, axis: int, dydx: Any = None, **namespace: Any)
 
 
 @scipy_rule("scipy.interpolate._ppoly.evaluate")
-def evaluate(c: Any, x: Any, xp: Any, dx: int, extrapolate: Any, out: Any) -> None:
+def evaluate(c: ArrayLike, x: ArrayLike, xp: ArrayLike, dx: int, extrapolate: bool, out: AnyArray) -> None:
     """Write into `out`, of shape (r, n), the polynomials c, of shape (k, m, n), or derivatives, at the r points."""
     if dx < 0:
         raise ValueError("Order of derivative cannot be negative")
@@ -82,7 +84,7 @@ def evaluate(c: Any, x: Any, xp: Any, dx: int, extrapolate: Any, out: Any) -> No
 
 
 @scipy_rule("scipy.interpolate._ppoly.integrate")
-def integrate(c: Any, x: Any, a: Any, b: Any, extrapolate: Any, out: Any) -> None:
+def integrate(c: ArrayLike, x: ArrayLike, a: float, b: ArrayLike, extrapolate: bool, out: AnyArray) -> None:
     """Write into `out`, of shape (n,), the integrals of the polynomials from a to b, where a <= b."""
     c, x = array(c), array(x)
     ends = np.stack([array(a), array(b)]).astype(float)
@@ -93,7 +95,7 @@ def integrate(c: Any, x: Any, a: Any, b: Any, extrapolate: Any, out: Any) -> Non
     out[...] = np.where(np.any(unknown), np.nan, found[1] - found[0])
 
 
-def _primitive(c: Any, x: Any) -> Any:
+def _primitive(c: AnyArray, x: AnyArray) -> AnyArray:
     """Coefficients of the continuous primitive that is 0 at x[0]."""
     powers = np.arange(c.shape[0], 0, -1)[:, None, None]
     higher = np.concatenate([c / powers, 0 * c[:1]])
@@ -103,7 +105,7 @@ def _primitive(c: Any, x: Any) -> Any:
 
 
 @scipy_rule("scipy.interpolate._ppoly.fix_continuity")
-def fix_continuity(c: Any, x: Any, order: int) -> None:
+def fix_continuity(c: AnyArray, x: AnyArray, order: int) -> None:
     """Change, in c, the coefficients of orders up to `order` of each piece but the first, to be continuous."""
     x = array(x)
     for piece in range(1, c.shape[1]):
@@ -113,7 +115,7 @@ def fix_continuity(c: Any, x: Any, order: int) -> None:
 
 
 @scipy_rule("scipy.interpolate._ppoly.evaluate_bernstein")
-def evaluate_bernstein(c: Any, x: Any, xp: Any, nu: int, extrapolate: Any, out: Any) -> None:
+def evaluate_bernstein(c: ArrayLike, x: ArrayLike, xp: ArrayLike, nu: int, extrapolate: bool, out: AnyArray) -> None:
     """The same as `evaluate` of polynomials in the basis of Bernstein's."""
     if nu < 0:
         raise NotImplementedError("Cannot do antiderivatives in the B-basis yet.")
@@ -133,7 +135,15 @@ def evaluate_bernstein(c: Any, x: Any, xp: Any, nu: int, extrapolate: Any, out: 
 
 
 @scipy_rule("scipy.interpolate._ppoly.evaluate_nd")
-def evaluate_nd(c: Any, xs: Any, ks: Any, xp: Any, dx: Any, extrapolate: Any, out: Any) -> None:
+def evaluate_nd(
+    c: AnyArray,
+    xs: Sequence[AnyArray],
+    ks: Sequence[AnyArray],
+    xp: AnyArray,
+    dx: AnyArray,
+    extrapolate: bool,
+    out: AnyArray,
+) -> None:
     """Write into `out`, of shape (r, n), polynomials of several variables; c has the shape (terms, pieces, n)."""
     if any(nu < 0 for nu in dx):
         raise ValueError("Order of derivative cannot be negative")
@@ -151,7 +161,7 @@ def evaluate_nd(c: Any, xs: Any, ks: Any, xp: Any, dx: Any, extrapolate: Any, ou
 
 
 @scipy_rule("scipy.interpolate._ppoly.real_roots")
-def real_roots(c: Any, x: Any, y: float, report_discont: Any, extrapolate: Any) -> list[Any]:
+def real_roots(c: AnyArray, x: AnyArray, y: Any, report_discont: bool, extrapolate: bool) -> list[Any]:
     """Where each polynomial is y, by Newton's steps from SciPy's roots; a jump across y stays at its breakpoint."""
     c, x = array(c), array(x)
     at_breaks = frozen(x, "roots")
@@ -159,7 +169,7 @@ def real_roots(c: Any, x: Any, y: float, report_discont: Any, extrapolate: Any) 
     return [_roots(c[:, :, n : n + 1], x, y, found, at_breaks) for n, found in enumerate(plain)]
 
 
-def _roots(c: Any, x: Any, y: Any, found: Any, breaks: Any) -> Any:
+def _roots(c: AnyArray, x: AnyArray, y: float, found: AnyArray, breaks: AnyArray) -> AnyArray:
     at = np.minimum(np.searchsorted(breaks, found), len(breaks) - 1)
     i = _piece(breaks, found)
     # Twice the derivatives are exact after each step.

@@ -6,19 +6,24 @@ Kernels are functions of squared distances, which have all derivatives where two
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.interpolate
 import scipy.spatial
 
+from pullback.core.numpy_types import AnyArray, ArrayLike, Numeric
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.interpolate.splines import Float
 
+if TYPE_CHECKING:
+    from scipy.interpolate import Rbf
+    from scipy.spatial import cKDTree
 
-def _root(square: Any) -> Any:
+
+def _root(square: AnyArray) -> AnyArray:
     """Its square root, and 0 with the slope 0 at 0."""
     return np.where(square == 0, 0, np.sqrt(np.where(square == 0, 1, square)))
 
@@ -35,16 +40,16 @@ KERNELS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _squares(x: Any, y: Any, epsilon: Any) -> Any:
+def _squares(x: AnyArray, y: AnyArray, epsilon: Numeric) -> AnyArray:
     return np.sum(((x[:, None] - y[None]) * epsilon) ** 2, axis=-1)
 
 
-def _of_thin_plates(kernel: str, square: Any) -> Any:
+def _of_thin_plates(kernel: str, square: AnyArray) -> AnyArray | float:
     """0, but of thin plates at a node it has no second derivative: theirs is infinite there."""
     return np.where(square == 0, square**1.5, 0) if kernel.startswith("thin_plate") else 0.0
 
 
-def _monomials(x: Any, powers: Any) -> Any:
+def _monomials(x: AnyArray, powers: AnyArray) -> AnyArray:
     total = np.ones((x.shape[0], powers.shape[0]))
     for axis, exponents in enumerate(powers.T):  # a power of 0 has no slope
         column = [np.ones(x.shape[0])]
@@ -55,7 +60,9 @@ def _monomials(x: Any, powers: Any) -> Any:
 
 
 @scipy_rule("scipy.interpolate._rbfinterp_np._pythran_build_system")
-def build_system(y: Any, d: Any, smoothing: Any, kernel: str, epsilon: Any, powers: Any) -> tuple[Any, ...]:
+def build_system(
+    y: ArrayLike, d: ArrayLike, smoothing: ArrayLike, kernel: str, epsilon: Numeric, powers: AnyArray
+) -> tuple[Any, ...]:
     """Matrix and right-hand side for the coefficients; shift and scale of the monomials."""
     y, d, count = array(y), array(d), powers.shape[0]
     low, high = np.min(y, axis=0), np.max(y, axis=0)
@@ -70,8 +77,8 @@ def build_system(y: Any, d: Any, smoothing: Any, kernel: str, epsilon: Any, powe
 
 @scipy_rule("scipy.interpolate._rbfinterp_np._pythran_build_evaluation_coefficients")
 def build_evaluation_coefficients(
-    x: Any, y: Any, kernel: str, epsilon: Any, powers: Any, shift: Any, scale: Any
-) -> Any:  # fmt: skip
+    x: ArrayLike, y: ArrayLike, kernel: str, epsilon: Numeric, powers: AnyArray, shift: AnyArray, scale: AnyArray
+) -> AnyArray:  # fmt: skip
     """Return what the coefficients are multiplied with at the points x."""
     x = array(x)
     squares = _squares(x, array(y), epsilon)
@@ -80,13 +87,13 @@ def build_evaluation_coefficients(
 
 
 @scipy_rule("scipy.interpolate._rbfinterp_np._pythran_polynomial_matrix")
-def polynomial_matrix(x: Any, powers: Any) -> Any:
+def polynomial_matrix(x: ArrayLike, powers: AnyArray) -> AnyArray:
     """The monomials, for an error."""
     return frozen(_monomials(array(x), powers), "matrix_rank")
 
 
 @scipy_rule("scipy.interpolate._rbfinterp_np.dgesv")
-def dgesv(a: Any, b: Any, **_: Any) -> tuple[Any, Any, Any, int]:
+def dgesv(a: AnyArray, b: AnyArray, **_: object) -> tuple[Any, Any, Any, int]:
     """The solution, and whether there is none."""
     try:
         return None, None, np.linalg.solve(a, b), 0
@@ -108,7 +115,7 @@ OF_RBF: dict[str, Callable[[Any], Any]] = {  # of squared distances in units of 
 
 
 @scipy_rule("scipy.interpolate._rbf.Rbf.__call__")
-def call_rbf(self: Any, *args: Any) -> Any:
+def call_rbf(self: Rbf, *args: ArrayLike) -> AnyArray:
     """The values of an Rbf; by squares of distances, so that second derivatives are right at its nodes too."""
     if self.norm != "euclidean" or self.function not in OF_RBF or len({np.shape(x) for x in args}) != 1:
         method = vars(scipy.interpolate.Rbf)["__call__"]
@@ -125,10 +132,10 @@ def call_rbf(self: Any, *args: Any) -> Any:
 class Tree:
     """Finds neighbours, whose numbers are constant between jumps."""
 
-    def __init__(self, points: Any, **options: Any) -> None:
+    def __init__(self, points: cKDTree, **options: object) -> None:
         is_tree = isinstance(points, scipy.spatial.cKDTree)
         self.genuine = points if is_tree else scipy.spatial.KDTree(frozen(points, "KDTree"), **options)
 
-    def query(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def query(self, x: AnyArray, *args: object, **kwargs: object) -> tuple[AnyArray, AnyArray]:
         """Distances, plain numbers, and indices."""
         return self.genuine.query(frozen(x, "query"), *args, **kwargs)

@@ -5,12 +5,14 @@ Which simplex a point is in, and of which points it is made, are whole numbers, 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.interpolate
 import scipy.spatial
 
+from pullback.core.numpy_types import AnyArray
 from pullback.interop.adopt.dispatchers import at_stake
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.calls import plain
@@ -19,26 +21,31 @@ from pullback.interop.operands import array, frozen, ops
 from pullback.scipy.rules.interpolate.grids import ndim_coords_from_arrays
 from pullback.scipy.rules.interpolate.radial import Tree
 
+if TYPE_CHECKING:
+    from scipy.spatial import Delaunay
 
-def _values(tensor: Any) -> Any:
+    from pullback.core.tensor import Tensor
+
+
+def _values(tensor: Tensor) -> np.ndarray[Any, Any]:
     return frozen(tensor, "griddata")[()]
 
 
 class Scattered(Holder):
     """SciPy's interpolator of plain points and values, and the same points and values with their gradients."""
 
-    kind: Any  # SciPy's class
+    kind: type  # SciPy's class
 
-    def __init__(self, points: Any, values: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, points: AnyArray, values: AnyArray, *args: object, **kwargs: Any) -> None:
         self.genuine = self.kind(*plain((points, values, *args), _values), **plain(kwargs, _values))
         given = points.points if isinstance(points, scipy.spatial.Delaunay) else points
         self._start(ndim_coords_from_arrays(given).astype(float), array(values))
         if kwargs.get("fill_value") is not None:
             self.fill_value = kwargs["fill_value"]
 
-    def _start(self, points: Any, values: Any) -> None:
-        self.offset: Any = 0.0
-        self.scale: Any = 1.0
+    def _start(self, points: AnyArray, values: AnyArray) -> None:
+        self.offset: AnyArray | float = 0.0
+        self.scale: AnyArray | float = 1.0
         self.fill_value = getattr(self.genuine, "fill_value", np.nan)
         if self.genuine.scale is not None:
             self.offset = np.mean(points, axis=0)
@@ -48,7 +55,7 @@ class Scattered(Holder):
         self.values = values
 
     @classmethod
-    def of_plain(cls, genuine: Any) -> Any:
+    def of_plain(cls, genuine: Any) -> Scattered:
         """Of an interpolator of SciPy's."""
         made = object.__new__(cls)
         made.genuine = genuine
@@ -66,13 +73,13 @@ class Scattered(Holder):
         """SciPy's."""
         return self.genuine
 
-    def _points_of(self, given: Any) -> Any:
+    def _points_of(self, given: tuple[Any, ...]) -> AnyArray:
         xi = ndim_coords_from_arrays(given, self.genuine.points.shape[1])
         if xi.shape[-1] != self.genuine.points.shape[1]:
             raise ValueError("number of dimensions in xi does not match x")
         return (xi.astype(float) - self.offset) / self.scale
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: object, **options: Any) -> AnyArray:
         """The values at points."""
         xi = self._points_of(args)
         at = xi.reshape(-1, xi.shape[-1])
@@ -80,14 +87,14 @@ class Scattered(Holder):
         found = self._at(at, values, **options)
         return found.reshape(xi.shape[:-1] + self.values.shape[1:])
 
-    def _at(self, at: Any, values: Any, **options: Any) -> Any:
+    def _at(self, at: AnyArray, values: AnyArray, **options: Any) -> AnyArray:
         raise NotImplementedError
 
 
 class OnTriangles(Scattered):
     """Holds what is computed from the corners of the simplex that a point is in."""
 
-    def _at(self, at: Any, values: Any, **options: Any) -> Any:
+    def _at(self, at: AnyArray, values: AnyArray, **options: Any) -> AnyArray:
         tri = self.genuine.tri
         here = frozen(at, "find_simplex")
         simplex = tri.find_simplex(here, tol=100 * np.finfo(float).eps)
@@ -98,11 +105,11 @@ class OnTriangles(Scattered):
         found = self._between(simplex, corners, parts, values)
         return np.where(outside[:, None], self.fill_value, found)
 
-    def _between(self, simplex: Any, corners: Any, parts: Any, values: Any) -> Any:
+    def _between(self, simplex: AnyArray, corners: AnyArray, parts: AnyArray, values: AnyArray) -> AnyArray:
         raise NotImplementedError
 
 
-def barycentric(corners: Any, at: Any) -> Any:
+def barycentric(corners: AnyArray, at: AnyArray) -> AnyArray:
     """The weights of the d + 1 corners, of shape (r, d + 1, d), that give each point."""
     edges = corners[:, :-1] - corners[:, -1:]
     parts = np.linalg.solve(np.swapaxes(edges, 1, 2), (at - corners[:, -1])[..., None])[..., 0]
@@ -115,7 +122,7 @@ class LinearNDInterpolator(OnTriangles):
 
     kind = scipy.interpolate.LinearNDInterpolator
 
-    def _between(self, simplex: Any, corners: Any, parts: Any, values: Any) -> Any:
+    def _between(self, simplex: AnyArray, corners: AnyArray, parts: AnyArray, values: AnyArray) -> AnyArray:
         return np.sum(parts[..., None] * values[corners], axis=1)
 
 
@@ -126,12 +133,12 @@ class NearestNDInterpolator(Scattered):
     kind = scipy.interpolate.NearestNDInterpolator
 
     @classmethod
-    def of_plain(cls, genuine: Any) -> Any:
+    def of_plain(cls, genuine: Any) -> Scattered:
         """Of an interpolator of SciPy's."""
         genuine.values_shape = genuine.values.shape[1:]
         return super().of_plain(genuine)
 
-    def _at(self, at: Any, values: Any, **options: Any) -> Any:
+    def _at(self, at: AnyArray, values: AnyArray, **options: Any) -> AnyArray:
         distances, i = Tree(self.genuine.tree).query(at, **options)
         near = np.isfinite(distances)
         return np.where(near[:, None], values[np.where(near, i, 0)], np.nan)
@@ -147,7 +154,7 @@ class CloughTocher2DInterpolator(OnTriangles):
 
     kind = scipy.interpolate.CloughTocher2DInterpolator
 
-    def _start(self, points: Any, values: Any) -> None:
+    def _start(self, points: AnyArray, values: AnyArray) -> None:
         super()._start(points, values)
         flat = values.reshape(values.shape[0], -1)
         self.slopes = array(np.asarray(self.genuine.grad))  # (n, r, 2)
@@ -155,10 +162,10 @@ class CloughTocher2DInterpolator(OnTriangles):
             exact = _slopes(self.genuine.tri, (points - self.offset) / self.scale, flat)
             self.slopes = self.slopes + (exact - frozen(exact, "slopes"))
 
-    def _between(self, simplex: Any, corners: Any, parts: Any, values: Any) -> Any:
+    def _between(self, simplex: AnyArray, corners: AnyArray, parts: AnyArray, values: AnyArray) -> AnyArray:
         f, slopes, where = values[corners], self.slopes[corners], self.points[corners]
 
-        def toward(i: int, j: int) -> Any:
+        def toward(i: int, j: int) -> AnyArray:
             edge = where[:, j] - where[:, i]
             return f[:, i] + np.sum(slopes[:, i] * edge[:, None], axis=2) / 3
 
@@ -177,7 +184,7 @@ class CloughTocher2DInterpolator(OnTriangles):
             total = total + 3 * b4 * b[i] * (b[i] * within[i] + b4 * inner[i]) + 6 * b4 * b[j] * b[k] * across[i]
         return total
 
-    def _across(self, i: int, simplex: Any, near: Any, within: Any) -> Any:
+    def _across(self, i: int, simplex: AnyArray, near: Sequence[Any], within: Sequence[Any]) -> AnyArray:
         """Return what makes the slope along the line to the neighbour's centre linear on the edge opposite corner i."""
         j, k = (i + 1) % 3, (i + 2) % 3
         tri = self.genuine.tri
@@ -191,7 +198,7 @@ class CloughTocher2DInterpolator(OnTriangles):
         return (g * (-fj + 3 * jk - 3 * kj + fk) + (-fj + 2 * jk - kj + within[k] + within[j])) / 2
 
 
-def _slopes(tri: Any, points: Any, values: Any) -> Any:
+def _slopes(tri: Delaunay, points: AnyArray, values: AnyArray) -> AnyArray:
     """The slopes (n, r, 2) that minimise the curvature along all edges.
 
     Along an edge E, of length L, from point p to q the least of the sum of squares asks, at each p:

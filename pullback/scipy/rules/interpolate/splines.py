@@ -6,12 +6,13 @@ differentiable in coefficients, knots and point.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy.interpolate import _bsplines, _dierckx
 
+from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.clones import clone
@@ -21,19 +22,19 @@ from pullback.scipy.rules.interpolate.refusals import refused
 from pullback.scipy.rules.linalg.equations import solve_banded, solveh_banded
 
 
-def interval(t: Any, k: int, points: Any) -> Any:
+def interval(t: AnyArray, k: int, points: AnyArray) -> AnyArray:
     """i with t[i] <= point < t[i + 1], the first or last such interval between the ends if outside."""
     return k + np.searchsorted(t[k + 1 : t.shape[0] - k - 1], points, "right")
 
 
 @scipy_rule("scipy.interpolate._bsplines._as_float_array")
-def as_float_array(x: Any, check_finite: bool = False) -> Any:
+def as_float_array(x: ArrayLike, check_finite: bool = False) -> AnyArray:
     """SciPy's; many samples at once have no numbers to look at."""
     return clone(_bsplines._as_float_array)(x, check_finite and not is_hidden(x))
 
 
 class _AsFloat(type):
-    def __instancecheck__(cls, x: Any) -> bool:
+    def __instancecheck__(cls, x: object) -> bool:
         return issubclass(type(x), float) or (isinstance(x, Tensor) and x.ndim == 0)
 
 
@@ -48,14 +49,14 @@ class Float(metaclass=_AsFloat):
 
 
 @scipy_rule("scipy.interpolate._dierckx.find_interval")
-def find_interval(t: Any, k: int, xval: Any, prev_l: int, extrapolate: Any) -> Any:
+def find_interval(t: AnyArray, k: int, xval: AnyArray, prev_l: int, extrapolate: bool) -> int:
     """The interval of the knots that the point is in; -1 if in none."""
     return _dierckx.find_interval(
         frozen(t, "searchsorted"), k, float(frozen(xval, "searchsorted")), prev_l, extrapolate
     )
 
 
-def recursion(t: Any, d: list[Any], k: int, points: Any, i: Any, nu: int) -> Any:
+def recursion(t: AnyArray, d: list[Any], k: int, points: AnyArray, i: AnyArray, nu: int) -> AnyArray:
     """The derivative of order nu of the spline with the coefficients d, those of i - k, ..., i, at each point."""
     knots, x = [picked(t, i - k + 1 + j)[:, None] for j in range(2 * k)], points[:, None]
     if nu > k:
@@ -73,13 +74,13 @@ def recursion(t: Any, d: list[Any], k: int, points: Any, i: Any, nu: int) -> Any
     return d[0] + 0 * x
 
 
-def basis(t: Any, k: int, points: Any, i: Any, nu: int = 0) -> Any:
+def basis(t: AnyArray, k: int, points: AnyArray, i: AnyArray, nu: int = 0) -> AnyArray:
     """The k + 1 B-splines that are not zero between t[i] and t[i + 1], at the points: shape (r, k + 1)."""
     return recursion(t, list(np.eye(k + 1)), k, points, i, nu)
 
 
 @scipy_rule("scipy.interpolate._dierckx.evaluate_spline")
-def evaluate_spline(t: Any, c: Any, k: int, xp: Any, nu: int, extrapolate: Any) -> Any:
+def evaluate_spline(t: ArrayLike, c: ArrayLike, k: int, xp: ArrayLike, nu: int, extrapolate: bool) -> AnyArray:
     """The spline with knots t, coefficients c, of shape (n, m), and degree k, or its derivative, at the points."""
     if nu < 0:
         raise ValueError(f"Expected nu to be non-negative, got {nu}.")
@@ -92,13 +93,13 @@ def evaluate_spline(t: Any, c: Any, k: int, xp: Any, nu: int, extrapolate: Any) 
 
 
 @scipy_rule("scipy.interpolate._dierckx.evaluate_all_bspl")
-def evaluate_all_bspl(t: Any, k: int, xval: Any, m: int, nu: int = 0) -> Any:
+def evaluate_all_bspl(t: AnyArray, k: int, xval: AnyArray, m: int, nu: int = 0) -> AnyArray:
     """The B-splines that are not zero in interval m, at one point."""
     return basis(array(t), k, array(xval).reshape(1), np.array([m]), nu)[0]
 
 
 @scipy_rule("scipy.interpolate._dierckx._coloc")
-def collocate(x: Any, t: Any, k: int, ab: Any, offset: int = 0) -> None:
+def collocate(x: ArrayLike, t: ArrayLike, k: int, ab: AnyArray, offset: int = 0) -> None:
     """Write into `ab`, the banded storage of LAPACK transposed, the B-splines at x, in rows from `offset` on."""
     t, x = array(t), array(x)
     i = interval(t, k, x)
@@ -108,7 +109,7 @@ def collocate(x: Any, t: Any, k: int, ab: Any, offset: int = 0) -> None:
 
 
 @scipy_rule("scipy.interpolate._bsplines._compute_optimal_gcv_parameter")
-def compute_optimal_gcv_parameter(*_: Any) -> Any:
+def compute_optimal_gcv_parameter(*_: object) -> NoReturn:
     """make_smoothing_spline without `lam`."""
     raise refused(
         "make_smoothing_spline",
@@ -118,59 +119,61 @@ def compute_optimal_gcv_parameter(*_: Any) -> Any:
 
 
 @scipy_rule("scipy.interpolate._bsplines.get_lapack_funcs")
-def get_lapack_funcs(names: Any, arrays: Any = (), dtype: Any = None, ilp64: Any = False) -> list[Callable[..., Any]]:
+def get_lapack_funcs(
+    names: Sequence[str], arrays: ArrayLike = (), dtype: DTypeLike = None, ilp64: bool = False
+) -> list[Callable[..., Any]]:
     """The solver that make_interp_spline asks for."""
     if tuple(names) != ("gbsv",):
         raise refused("make_interp_spline", f"LAPACK's {names} has no rule here", "Take another bc_type")
     return [_gbsv]
 
 
-def _gbsv(below: int, above: int, ab: Any, b: Any, **_: Any) -> tuple[Any, ...]:
+def _gbsv(below: int, above: int, ab: AnyArray, b: AnyArray, **_: object) -> tuple[Any, ...]:
     return None, None, solve_banded((below, above), ab[below:], b), 0
 
 
 @scipy_rule("scipy.interpolate._dierckx.data_matrix")
-def data_matrix(x: Any, t: Any, k: int, w: Any, extrapolate: Any = False) -> tuple[Any, Any, int]:
+def data_matrix(x: ArrayLike, t: ArrayLike, k: int, w: ArrayLike, extrapolate: bool = False) -> tuple[Any, Any, int]:
     """The B-splines that are not zero at each point, times its weight; the first one's number; the number of all."""
     x, t = array(x), array(t)
     i = interval(t, k, x)
     return basis(t, k, x, i) * array(w)[:, None], np.asarray(i - k, dtype=np.int64), t.shape[0] - k - 1
 
 
-def _normal_equations(x: Any, t: Any, k: int, w: Any) -> tuple[Any, Any, Any]:
+def _normal_equations(x: AnyArray, t: AnyArray, k: int, w: AnyArray) -> tuple[Any, Any, Any]:
     """The lower half of the matrix of the least squares as a band; weighted B-splines at the points, and numbers."""
     rows, first, n = data_matrix(x, t, k, w)
     places = first[:, None] + np.arange(k + 1)
-    band = np.zeros((k + 1, n))
+    band: AnyArray = np.zeros((k + 1, n))
     for below in range(k + 1):
         for j in range(k + 1 - below):
             band = _added(band, below, places[:, j], rows[:, j] * rows[:, j + below])
     return band, rows, places
 
 
-def _added(band: Any, row: int, places: Any, values: Any) -> Any:
+def _added(band: AnyArray, row: int, places: AnyArray, values: AnyArray) -> AnyArray:
     return band + (np.arange(band.shape[0]) == row)[:, None] * _summed(places, values, band.shape[1])
 
 
-def _summed(places: Any, values: Any, n: int) -> Any:
+def _summed(places: AnyArray, values: AnyArray, n: int) -> AnyArray:
     """The sums of the values of each place, along the first axis."""
     total = np.zeros((n, *values.shape[1:]), values.dtype)
     return ops.index_add(total, 0, places, values)
 
 
 @scipy_rule("scipy.interpolate._dierckx._norm_eq_lsq")
-def norm_eq_lsq(x: Any, t: Any, k: int, y: Any, w: Any, ab: Any, rhs: Any) -> None:
+def norm_eq_lsq(x: AnyArray, t: AnyArray, k: int, y: AnyArray, w: AnyArray, ab: AnyArray, rhs: AnyArray) -> None:
     """Write into `ab` the band of the least squares' matrix, transposed, and into `rhs` the other side."""
     band, rows, places = _normal_equations(array(x), array(t), k, array(w))
     ab[...] = band.T
     rhs[...] = _other_side(rows, places, array(y) * array(w)[:, None], band.shape[1])
 
 
-def _other_side(rows: Any, places: Any, y: Any, n: int) -> Any:
+def _other_side(rows: AnyArray, places: AnyArray, y: AnyArray, n: int) -> AnyArray:
     return _summed(places.ravel(), (rows[:, :, None] * y[:, None]).reshape(-1, y.shape[1]), n)
 
 
-def least_squares(x: Any, y: Any, t: Any, k: int, w: Any) -> tuple[Any, Any]:
+def least_squares(x: AnyArray, y: AnyArray, t: AnyArray, k: int, w: AnyArray) -> tuple[Any, Any]:
     """The coefficients that minimise the sum of (w (spline - y))^2, and that sum; y has the shape (m, r)."""
     band, rows, places = _normal_equations(x, t, k, w)
     weighted, c = y * w[:, None], np.zeros((band.shape[1], y.shape[1]))
@@ -182,7 +185,7 @@ def least_squares(x: Any, y: Any, t: Any, k: int, w: Any) -> tuple[Any, Any]:
 
 
 @scipy_rule("scipy.interpolate._bsplines._lsq_solve_qr")
-def lsq_solve_qr(x: Any, y: Any, t: Any, k: int, w: Any, periodic: bool = False) -> tuple[Any, ...]:
+def lsq_solve_qr(x: AnyArray, y: AnyArray, t: AnyArray, k: int, w: AnyArray, periodic: bool = False) -> tuple[Any, ...]:
     """The coefficients of make_lsq_spline, as the third of five."""
     if periodic:
         raise refused("make_splrep", "periodic least squares have no rule", "Give s=0")
@@ -191,9 +194,9 @@ def lsq_solve_qr(x: Any, y: Any, t: Any, k: int, w: Any, periodic: bool = False)
 
 @scipy_rule("scipy.interpolate._dierckx.evaluate_ndbspline")
 def evaluate_ndbspline(
-    xi: Any, t: Any, len_t: Any, k: Any, nu: Any, extrapolate: Any, c1r: Any, num_c_tr: Any, strides_c1: Any,
-    indices_k1d: Any,
-) -> Any:  # fmt: skip
+    xi: AnyArray, t: AnyArray, len_t: AnyArray, k: AnyArray, nu: AnyArray, extrapolate: bool, c1r: AnyArray,
+    num_c_tr: int, strides_c1: AnyArray, indices_k1d: AnyArray,
+) -> AnyArray:  # fmt: skip
     """The tensor product of B-splines, at points of shape (r, d); `num_c_tr` splines at once."""
     xi, t, c = array(xi), array(t), array(c1r)
     sizes = [int(n) - int(degree) - 1 for n, degree in zip(len_t, k, strict=True)]
@@ -213,13 +216,13 @@ def evaluate_ndbspline(
     return np.where(unknown[:, None], np.nan, found)
 
 
-def _axes_of(c: Any, sizes: list[int], trailing: int) -> list[int]:
+def _axes_of(c: AnyArray, sizes: list[int], trailing: int) -> list[int]:
     if c.shape[0] != np.prod(sizes) * trailing:
         raise refused("NdBSpline", "coefficients beyond the number of B-splines have no rule", "Leave them out")
     return sizes
 
 
 @scipy_rule("scipy.interpolate._dierckx._coloc_nd")
-def coloc_nd(*_: Any) -> Any:
+def coloc_nd(*_: object) -> NoReturn:
     """NdBSpline.design_matrix."""
     raise refused("NdBSpline.design_matrix", "it has no rule", "Take the matrix of each axis, by BSpline.design_matrix")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import _dfitpack
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.calls import plain
 from pullback.interop.operands import array, frozen
@@ -15,7 +16,7 @@ from pullback.scipy.rules.interpolate.refusals import SMOOTHING, refused
 from pullback.scipy.rules.interpolate.splines import basis, interval
 
 
-def _weights(t: Any, k: int, points: Any, nu: int) -> tuple[Any, Any]:
+def _weights(t: AnyArray, k: int, points: AnyArray, nu: int) -> tuple[Any, Any]:
     """B-splines, or derivatives, that are not zero at the points, and their numbers: both of shape (r, k + 1)."""
     t, points = array(t), np.atleast_1d(array(points)).astype(float)
     at = np.clip(points, t[k], t[t.shape[0] - k - 1])
@@ -23,12 +24,14 @@ def _weights(t: Any, k: int, points: Any, nu: int) -> tuple[Any, Any]:
     return basis(t, k, at, i, nu), i[:, None] - k + np.arange(k + 1)
 
 
-def _square(tx: Any, ty: Any, c: Any, kx: int, ky: int) -> Any:
+def _square(tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int) -> AnyArray:
     return array(c).reshape(array(tx).shape[0] - kx - 1, array(ty).shape[0] - ky - 1)
 
 
 @scipy_rule("scipy.interpolate._dfitpack.parder")
-def parder(tx: Any, ty: Any, c: Any, kx: int, ky: int, nux: int, nuy: int, x: Any, y: Any) -> tuple[Any, int]:
+def parder(
+    tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, nux: int, nuy: int, x: AnyArray, y: AnyArray
+) -> tuple[Any, int]:
     """A partial derivative on the grid of x and y."""
     if not (0 <= nux < kx and 0 <= nuy < ky) and (nux or nuy):
         return x, 10
@@ -38,13 +41,15 @@ def parder(tx: Any, ty: Any, c: Any, kx: int, ky: int, nux: int, nuy: int, x: An
 
 
 @scipy_rule("scipy.interpolate._dfitpack.bispev")
-def bispev(tx: Any, ty: Any, c: Any, kx: int, ky: int, x: Any, y: Any) -> tuple[Any, int]:
+def bispev(tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, x: AnyArray, y: AnyArray) -> tuple[Any, int]:
     """The surface on the grid of x and y."""
     return parder(tx, ty, c, kx, ky, 0, 0, x, y)
 
 
 @scipy_rule("scipy.interpolate._dfitpack.pardeu")
-def pardeu(tx: Any, ty: Any, c: Any, kx: int, ky: int, nux: int, nuy: int, x: Any, y: Any) -> tuple[Any, int]:
+def pardeu(
+    tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, nux: int, nuy: int, x: AnyArray, y: AnyArray
+) -> tuple[Any, int]:
     """A partial derivative at points."""
     if not (0 <= nux < kx and 0 <= nuy < ky) and (nux or nuy):
         return x, 10
@@ -54,19 +59,19 @@ def pardeu(tx: Any, ty: Any, c: Any, kx: int, ky: int, nux: int, nuy: int, x: An
 
 
 @scipy_rule("scipy.interpolate._dfitpack.bispeu")
-def bispeu(tx: Any, ty: Any, c: Any, kx: int, ky: int, x: Any, y: Any) -> tuple[Any, int]:
+def bispeu(tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, x: AnyArray, y: AnyArray) -> tuple[Any, int]:
     """The surface at points."""
     return pardeu(tx, ty, c, kx, ky, 0, 0, x, y)
 
 
-def _slopes(c: Any, t: Any, k: int) -> tuple[Any, Any]:
+def _slopes(c: AnyArray, t: AnyArray, k: int) -> tuple[Any, Any]:
     """Knots and coefficients of the derivative along the first axis."""
     widths = t[k + 1 : -1] - t[1 : -k - 1]
     return t[1:-1], k * (c[1:] - c[:-1]) / widths[:, None]
 
 
 @scipy_rule("scipy.interpolate._dfitpack.pardtc")
-def pardtc(tx: Any, ty: Any, c: Any, kx: int, ky: int, nux: int, nuy: int) -> tuple[Any, int]:
+def pardtc(tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, nux: int, nuy: int) -> tuple[Any, int]:
     """The coefficients of a partial derivative, and zeros up to as many as there were."""
     tx, ty, count = array(tx), array(ty), array(c).shape[0]
     found = _square(tx, ty, c, kx, ky)
@@ -80,14 +85,17 @@ def pardtc(tx: Any, ty: Any, c: Any, kx: int, ky: int, nux: int, nuy: int) -> tu
 
 
 @scipy_rule("scipy.interpolate._dfitpack.dblint")
-def dblint(tx: Any, ty: Any, c: Any, kx: int, ky: int, xb: Any, xe: Any, yb: Any, ye: Any) -> Any:
+def dblint(
+    tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, xb: AnyArray, xe: AnyArray, yb: AnyArray, ye: AnyArray
+) -> AnyArray:
     """The integral over a rectangle."""
     return integrals(tx, kx, xb, xe) @ _square(tx, ty, c, kx, ky) @ integrals(ty, ky, yb, ye)
 
 
 @scipy_rule("scipy.interpolate._dfitpack.regrid_smth")
 def regrid_smth(
-    x: Any, y: Any, z: Any, xb: Any, xe: Any, yb: Any, ye: Any, kx: int, ky: int, s: Any, maxit: int
+    x: AnyArray, y: AnyArray, z: ArrayLike, xb: float | None, xe: float | None, yb: float | None, ye: float | None,
+    kx: int, ky: int, s: float, maxit: int,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Knots and coefficients of a surface through the values on a grid; s = 0."""
     if s is None or s > 0:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import OperatorError
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axis
 from pullback.interop.adapters.decompositions import mirrored
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, ops
@@ -23,7 +23,7 @@ def expm(A: ArrayLike) -> AnyArray:
 
 @scipy_rule("scipy.linalg.norm")
 def norm(
-    a: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True
+    a: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False, check_finite: bool = True
 ) -> AnyArray:
     """A norm of a matrix or of a vector."""
     return np.linalg.norm(array(a), ord, axis, keepdims)
@@ -56,7 +56,7 @@ def circulant(c: ArrayLike) -> AnyArray:
     return c[(np.arange(len(c))[:, None] - np.arange(len(c))) % len(c)]
 
 
-def _vector(name: str, argument: str, x: Any) -> AnyArray:
+def _vector(name: str, argument: str, x: ArrayLike) -> AnyArray:
     x = array(x)
     if x.ndim != 1:
         raise OperatorError(f"scipy.linalg.{name}: {argument} must be a vector here, got shape {tuple(x.shape)}.")
@@ -80,7 +80,7 @@ _READ: dict[Any, Callable[[Any, bool], Any]] = {
 }
 
 
-def _read(a: Any, assume_a: Any, lower: bool) -> AnyArray:
+def _read(a: ArrayLike, assume_a: str | None, lower: bool) -> AnyArray:
     if assume_a not in _READ:
         raise ValueError(f"{assume_a} is not a recognized matrix structure")
     return _READ[assume_a](array(a), lower)
@@ -88,14 +88,19 @@ def _read(a: Any, assume_a: Any, lower: bool) -> AnyArray:
 
 @scipy_rule("scipy.linalg.inv")
 def inv(
-    a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: Any = None, lower: bool = False
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    *,
+    assume_a: str | None = None,
+    lower: bool = False,
 ) -> AnyArray:
     """The inverse of a matrix."""
     return np.linalg.inv(_read(a, assume_a, lower))
 
 
 @scipy_rule("scipy.linalg.det")
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> AnyArray:
     """The determinant, which SciPy gives in double precision."""
     a = array(a)
     return np.linalg.det(a.astype(np.result_type(a.dtype, np.float64)))
@@ -103,13 +108,13 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 
 @scipy_rule("scipy.linalg.solve")
 def solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     lower: bool = False,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
     check_finite: bool = True,
-    assume_a: Any = None,
+    assume_a: str | None = None,
     transposed: bool = False,
 ) -> AnyArray:
     """The solution of a x = b, or of the transposed system."""
@@ -118,19 +123,23 @@ def solve(
 
 
 @scipy_rule("scipy.linalg.cholesky")
-def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> AnyArray:
     """The Cholesky factor, of which SciPy gives the upper one by default."""
     return np.linalg.cholesky(array(a), upper=not lower)
 
 
 @scipy_rule("scipy.linalg.cho_factor")
-def cho_factor(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def cho_factor(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[AnyArray, bool]:
     """The pair (Cholesky factor, lower). Where SciPy leaves what was there, beside the triangle, are zeros."""
     return cholesky(a, lower), lower
 
 
 @scipy_rule("scipy.linalg.cho_solve")
-def cho_solve(c_and_lower: Any, b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True) -> AnyArray:
+def cho_solve(
+    c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True
+) -> AnyArray:
     """The solution x of a x = b, from the Cholesky factor of a."""
     c, lower = c_and_lower
     return _cho_solve(c, b, lower)
@@ -144,8 +153,8 @@ def _cho_solve(c: ArrayLike, b: ArrayLike, lower: bool) -> AnyArray:
 
 @scipy_rule("scipy.linalg.solve_triangular")
 def solve_triangular(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     trans: Any = 0,
     lower: bool = False,
     unit_diagonal: bool = False,

@@ -19,7 +19,7 @@ from pullback.scipy.rules.sparse.pattern import Pattern
 from pullback.scipy.rules.sparse.solving import solution
 
 
-def _together(*matrices: Any) -> list[Any]:
+def _together(*matrices: object) -> list[Any]:
     """Of one dtype, floating-point, as LAPACK wants them."""
     found = [floating(array(x)) for x in matrices]
     dtype = np.result_type(*[x.dtype for x in found])
@@ -35,13 +35,13 @@ def solve_sylvester(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> AnyArray:
 
 @scipy_rule("scipy.linalg.solve_continuous_lyapunov", "scipy.linalg.solve_lyapunov")
 @over_stacks(a=2, q=2)
-def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> AnyArray:
+def solve_continuous_lyapunov(a: AnyArray, q: AnyArray) -> AnyArray:
     """The X with a X + X a^H = q."""
     a, q = _together(a, q)
     return operators.sylvester(a, adjoint(a), q)
 
 
-def _reduced(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> tuple[Any, ...]:
+def _reduced(a: Any, b: Any, q: Any, r: Any, e: ArrayLike | None, s: ArrayLike | None) -> tuple[Any, ...]:
     """The equation without e and s: Z = e^H X e solves that of e^-1 a, e^-1 b, with a - b r^-1 s^H, q - s r^-1 s^H."""
     a, b, q, r = _together(a, b, q, r)
     if s is not None:
@@ -54,7 +54,7 @@ def _reduced(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> tuple[Any, ...]:
     return *_together(a, b, q, r), e
 
 
-def _restored(Z: Any, e: Any) -> AnyArray:
+def _restored(Z: AnyArray, e: Any) -> AnyArray:
     if e is None:
         return Z
     return adjoint(np.linalg.solve(adjoint(e), adjoint(np.linalg.solve(adjoint(e), Z))))
@@ -111,7 +111,7 @@ class Bands:
         """For another right-hand side."""
         return self
 
-    def solve(self, values: Any, pattern: Any, b: AnyArray) -> AnyArray:
+    def solve(self, values: np.ndarray[Any, Any], pattern: Pattern, b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The solution."""
         rows, cols = pattern.rows, pattern.cols
         band = np.zeros((self.below + self.above + 1, pattern.shape[1]), values.dtype)
@@ -131,7 +131,7 @@ def _band_pattern(n: int, below: int, above: int) -> tuple[Any, Any, Pattern]:
 
 @scipy_rule("scipy.linalg.solve_banded")
 def solve_banded(
-    l_and_u: Any,
+    l_and_u: tuple[int, int],
     ab: ArrayLike,
     b: ArrayLike,
     overwrite_ab: bool = False,
@@ -144,7 +144,7 @@ def solve_banded(
 
 
 @over_stacks(ab=2, b="1|2")
-def _solve_banded(below: int, above: int, ab: Any, b: Any) -> AnyArray:
+def _solve_banded(below: int, above: int, ab: ArrayLike, b: ArrayLike) -> AnyArray:
     ab, b = array(ab), array(b)
     if ab.shape[-1] != b.shape[0]:
         raise ValueError("shapes of ab and b are not compatible.")
@@ -160,8 +160,8 @@ def _solve_banded(below: int, above: int, ab: Any, b: Any) -> AnyArray:
 @scipy_rule("scipy.linalg.solveh_banded")
 @over_stacks(ab=2, b="1|2")
 def solveh_banded(
-    ab: Any,
-    b: Any,
+    ab: ArrayLike,
+    b: ArrayLike,
     overwrite_ab: bool = False,
     overwrite_b: bool = False,
     lower: bool = False,
@@ -184,7 +184,9 @@ def solveh_banded(
 
 @scipy_rule("scipy.linalg.cholesky_banded")
 @over_stacks(ab=2)
-def cholesky_banded(ab: Any, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True) -> AnyArray:
+def cholesky_banded(
+    ab: ArrayLike, overwrite_ab: bool = False, lower: bool = False, check_finite: bool = True
+) -> AnyArray:
     """The Cholesky factor of a band, as a band; computed as that of the whole matrix."""
     ab = floating(array(ab))
     depth, n = ab.shape[0] - 1, ab.shape[1]
@@ -196,14 +198,16 @@ def cholesky_banded(ab: Any, overwrite_ab: bool = False, lower: bool = False, ch
 
 
 @scipy_rule("scipy.linalg.cho_solve_banded")
-def cho_solve_banded(cb_and_lower: Any, b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True) -> AnyArray:
+def cho_solve_banded(
+    cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True
+) -> AnyArray:
     """The solution of a x = b, from the banded Cholesky factor of a."""
     cb, lower = cb_and_lower
     return _cho_solve_banded(cb, b, lower)
 
 
 @over_stacks(cb=2, b="1|2")
-def _cho_solve_banded(cb: Any, b: Any, lower: bool) -> Any:
+def _cho_solve_banded(cb: ArrayLike, b: ArrayLike, lower: bool) -> AnyArray:
     cb, b = array(cb), array(b)
     if cb.shape[-1] != b.shape[0]:
         raise ValueError("shapes of cb and b are not compatible.")
@@ -218,7 +222,9 @@ def _cho_solve_banded(cb: Any, b: Any, lower: bool) -> Any:
 
 
 @scipy_rule("scipy.linalg.solve_toeplitz")
-def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> AnyArray:
+def solve_toeplitz(
+    c_or_cr: ArrayLike | tuple[ArrayLike, ArrayLike], b: ArrayLike, check_finite: bool = True
+) -> AnyArray:
     """The solution of T x = b, by the whole Toeplitz matrix."""
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return _solve_toeplitz(c, r, b)
@@ -230,14 +236,19 @@ def _solve_toeplitz(c: ArrayLike, r: ArrayLike, b: ArrayLike) -> AnyArray:
 
 
 @scipy_rule("scipy.linalg.matmul_toeplitz")
-def matmul_toeplitz(c_or_cr: Any, x: ArrayLike, check_finite: bool = False, workers: Any = None) -> AnyArray:
+def matmul_toeplitz(
+    c_or_cr: ArrayLike | tuple[ArrayLike, ArrayLike],
+    x: ArrayLike,
+    check_finite: bool = False,
+    workers: int | None = None,
+) -> AnyArray:
     """T x, by Fourier transforms."""
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     return _matmul_toeplitz(c, r, x)
 
 
 @over_stacks(c=1, r=1, x="1|2")
-def _matmul_toeplitz(c: Any, r: Any, x: Any) -> AnyArray:
+def _matmul_toeplitz(c: ArrayLike, r: ArrayLike | None, x: ArrayLike) -> AnyArray:
     c, x = array(c), array(x)
     r = np.conj(c) if r is None else array(r)
     m, n = c.shape[0], r.shape[0]

@@ -17,17 +17,17 @@ from pullback.interop.operands import array, floating, frozen, ops
 from pullback.scipy.rules.linalg.stacks import over_stacks
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: AnyArray) -> AnyArray:
     """x^H."""
     return np.conj(np.swapaxes(x, -1, -2))
 
 
-def known(x: Any) -> bool:
+def known(x: AnyArray) -> bool:
     """True if the numbers of an array are at hand: inside of `vmap` they are not."""
     return not isinstance(x, Tensor) or numbers_of(x) is not None
 
 
-def phases_towards(ours: Any, theirs: Any, axis: int) -> Any:
+def phases_towards(ours: AnyArray, theirs: AnyArray, axis: int) -> Any:
     """The constant phases that turn vectors of ours into SciPy's, which has another choice of them."""
     if not known(ours):
         return 1.0
@@ -46,7 +46,11 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 
 @scipy_rule("scipy.linalg.lu_solve")
 def lu_solve(
-    lu_and_piv: Any, b: ArrayLike, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
+    lu_and_piv: tuple[ArrayLike, ArrayLike],
+    b: ArrayLike,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
 ) -> AnyArray:
     """The solution x of a x = b, a^T x = b or a^H x = b."""
     lu, piv = lu_and_piv
@@ -54,7 +58,7 @@ def lu_solve(
 
 
 @over_stacks(lu=2, piv=1, b="1|2")
-def _lu_solve(lu: Any, piv: Any, b: Any, trans: Any) -> AnyArray:
+def _lu_solve(lu: ArrayLike, piv: ArrayLike, b: ArrayLike, trans: int) -> AnyArray:
     lu, b = array(lu), array(b)
     if lu.shape[0] != b.shape[0]:
         raise ValueError(f"Shapes of lu {tuple(lu.shape)} and b {tuple(b.shape)} are incompatible")
@@ -72,7 +76,7 @@ def _lu_solve(lu: Any, piv: Any, b: Any, trans: Any) -> AnyArray:
 @scipy_rule("scipy.linalg.lu")
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
-) -> Any:
+) -> tuple[AnyArray, ...]:
     """P, L and U; P L and U; or the permutation as indices."""
     P, L, U = ops.linalg_lu(floating(array(a)))
     if permute_l:
@@ -114,13 +118,13 @@ def ldl(
 @scipy_rule("scipy.linalg.qr")
 @over_stacks(a=2)
 def qr(
-    a: Any,
+    a: ArrayLike,
     overwrite_a: bool = False,
-    lwork: Any = None,
+    lwork: int | None = None,
     mode: str = "full",
     pivoting: bool = False,
     check_finite: bool = True,
-) -> Any:
+) -> tuple[AnyArray, AnyArray]:
     """Q and R; R alone for mode "r"; with the permutation of the columns if pivoting."""
     if mode not in ("full", "qr", "r", "economic", "raw"):
         raise ValueError("Mode argument should be one of ['full', 'r', 'economic', 'raw']")
@@ -146,7 +150,9 @@ def qr(
 
 @scipy_rule("scipy.linalg.rq")
 @over_stacks(a=2)
-def rq(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", check_finite: bool = True) -> Any:
+def rq(
+    a: ArrayLike, overwrite_a: bool = False, lwork: int | None = None, mode: str = "full", check_finite: bool = True
+) -> AnyArray | tuple[AnyArray, ...]:
     """R and Q with R Q = a; R alone for mode "r"."""
     if mode not in ("full", "r", "economic"):
         raise ValueError("Mode argument should be one of ['full', 'r', 'economic']")
@@ -171,7 +177,7 @@ def qr_multiply(
     conjugate: bool = False,
     overwrite_a: bool = False,
     overwrite_c: bool = False,
-) -> Any:
+) -> AnyArray | tuple[AnyArray, ...]:
     """c Q, or Q c for mode "left", and R."""
     if mode not in ("left", "right"):
         raise ValueError(f"Mode argument can only be 'left' or 'right' but got '{mode}'")
@@ -190,7 +196,7 @@ def svd(
     overwrite_a: bool = False,
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
-) -> Any:
+) -> AnyArray | tuple[AnyArray, ...]:
     """U, s and V^H, or s alone."""
     if not compute_uv:
         return svdvals(a)
@@ -226,7 +232,7 @@ def polar(a: ArrayLike, side: str = "right") -> tuple[AnyArray, AnyArray]:
 
 @scipy_rule("scipy.linalg.orthogonal_procrustes")
 @over_stacks(A=2, B=2)
-def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[AnyArray, AnyArray]:
+def orthogonal_procrustes(A: ArrayLike, B: ArrayLike, check_finite: bool = True) -> tuple[AnyArray, AnyArray]:
     """The orthogonal R for which A R is nearest to B, and the sum of the singular values of A^T B."""
     A, B = array(A), array(B)
     if A.ndim != 2 or A.shape != B.shape:
@@ -236,7 +242,7 @@ def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[An
     return u @ vh, np.sum(ops.linalg_svdvals(product))
 
 
-def _cut(values: Any, shape: Any, atol: Any, rtol: Any) -> float:
+def _cut(values: AnyArray, shape: tuple[int, int], atol: float | None, rtol: float | None) -> float:
     if (atol or 0) < 0 or (rtol or 0) < 0:
         raise ValueError("atol and rtol values must be positive.")
     rtol = max(shape) * np.finfo(values.dtype).eps if rtol is None else rtol
@@ -245,7 +251,14 @@ def _cut(values: Any, shape: Any, atol: Any, rtol: Any) -> float:
 
 @scipy_rule("scipy.linalg.pinv")
 @over_stacks(a=2)
-def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: bool = True) -> Any:
+def pinv(
+    a: ArrayLike,
+    *,
+    atol: float | None = None,
+    rtol: float | None = None,
+    return_rank: bool = False,
+    check_finite: bool = True,
+) -> Any:
     """The pseudoinverse, and the rank if asked for."""
     a = floating(array(a))
     s = scipy.linalg.svdvals(frozen(a, "pinv"))
@@ -258,8 +271,8 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
 @over_stacks(a=2)
 def pinvh(
     a: ArrayLike,
-    atol: Any = None,
-    rtol: Any = None,
+    atol: float | None = None,
+    rtol: float | None = None,
     lower: bool = True,
     return_rank: bool = False,
     check_finite: bool = True,
@@ -275,14 +288,14 @@ def pinvh(
 @scipy_rule("scipy.linalg.lstsq")
 @over_stacks(a=2, b="1|2")
 def lstsq(
-    a: Any,
-    b: Any,
-    cond: Any = None,
+    a: ArrayLike,
+    b: ArrayLike,
+    cond: float | None = None,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
     check_finite: bool = True,
-    lapack_driver: Any = None,
-) -> Any:
+    lapack_driver: str | None = None,
+) -> tuple[Any, ...]:
     """The solution of least squares, the sum of squares, the rank and the singular values."""
     a, b = floating(array(a)), floating(array(b))
     if a.ndim != 2 or a.shape[0] != b.shape[0]:

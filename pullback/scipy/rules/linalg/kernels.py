@@ -11,7 +11,7 @@ import scipy.linalg
 from pullback.core.numpy_types import AnyArray
 
 
-def _of_stacks(function: Callable[..., Any], *matrices: Any) -> AnyArray:
+def _of_stacks(function: Callable[..., Any], *matrices: AnyArray) -> AnyArray:
     if matrices[0].ndim == 2:
         return function(*matrices)
     front = matrices[0].shape[:-2]
@@ -25,16 +25,16 @@ def matrix_map(A: AnyArray, function: Callable[..., Any]) -> AnyArray:
     return _of_stacks(function, A)
 
 
-def sylvester(A: AnyArray, B: AnyArray, Q: Any) -> AnyArray:
+def sylvester(A: AnyArray, B: AnyArray, Q: AnyArray) -> AnyArray:
     """A X + X B = Q."""
     return _of_stacks(scipy.linalg.solve_sylvester, A, B, Q)
 
 
-def continuous_are(A: AnyArray, B: AnyArray, Q: Any, R: Any) -> AnyArray:
+def continuous_are(A: AnyArray, B: AnyArray, Q: AnyArray, R: AnyArray) -> AnyArray:
     """The continuous algebraic Riccati equation."""
     return _of_stacks(scipy.linalg.solve_continuous_are, A, B, Q, R)
 
 
-def discrete_are(A: AnyArray, B: AnyArray, Q: Any, R: Any) -> AnyArray:
+def discrete_are(A: AnyArray, B: AnyArray, Q: AnyArray, R: AnyArray) -> AnyArray:
     """The discrete algebraic Riccati equation."""
     return _of_stacks(scipy.linalg.solve_discrete_are, A, B, Q, R)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from pullback.core.errors import LinAlgError
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray, ArrayLike, Arrays
 from pullback.interop.adopt.dispatchers import at_stake
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, ops
@@ -19,7 +19,9 @@ from pullback.scipy.rules.linalg.stacks import over_stacks
 
 @scipy_rule("scipy.linalg.expm_frechet")
 @over_stacks(A=2, E=2)
-def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, check_finite: bool = True) -> Any:
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, method: str | None = None, compute_expm: bool = True, check_finite: bool = True
+) -> Arrays:
     """The exponential and its derivative along E: the corner of exp((A E; 0 A))."""
     A, E = array(A), array(E)
     n = A.shape[0]
@@ -31,7 +33,7 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, 
 def _off_the_cut(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """`function`, but not on the negative real axis, where rounding decides on which side of its jump a value is."""
 
-    def checked(A: AnyArray) -> Any:
+    def checked(A: AnyArray) -> AnyArray:
         w = np.linalg.eigvals(A)
         on = (w.real <= 0) & (np.abs(w.imag) <= 1e-6 * np.abs(w))
         if on.any():
@@ -49,14 +51,14 @@ _LOGM, _SQRTM = _off_the_cut(scipy.linalg.logm), _off_the_cut(scipy.linalg.sqrtm
 
 @scipy_rule("scipy.linalg.logm")
 @over_stacks(A=2)
-def logm(A: ArrayLike, *unused: Any, **options: Any) -> AnyArray:
+def logm(A: ArrayLike, *unused: object, **options: object) -> AnyArray:
     """The principal logarithm."""
     return operators.matrix_map(floating(array(A)), _LOGM)
 
 
 @scipy_rule("scipy.linalg.sqrtm")
 @over_stacks(A=2)
-def sqrtm(A: ArrayLike, *unused: Any, **options: Any) -> AnyArray:
+def sqrtm(A: ArrayLike, *unused: object, **options: object) -> AnyArray:
     """The principal square root."""
     return operators.matrix_map(floating(array(A)), _SQRTM)
 
@@ -72,7 +74,7 @@ def fractional_matrix_power(A: ArrayLike, t: AnyArray | float) -> AnyArray:
 
 @scipy_rule("scipy.linalg.signm")
 @over_stacks(A=2)
-def signm(A: Any, *unused: Any, **options: Any) -> AnyArray:
+def signm(A: ArrayLike, *unused: object, **options: object) -> AnyArray:
     """A (A^2)^(-1/2)."""
     A = array(A)
     return np.linalg.solve(sqrtm(A @ A), A)
@@ -80,7 +82,7 @@ def signm(A: Any, *unused: Any, **options: Any) -> AnyArray:
 
 @scipy_rule("scipy.linalg.funm")
 @over_stacks(A=2)
-def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
+def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> AnyArray | tuple[AnyArray, float]:
     """V f(w) V^-1 with the eigenvalues w and eigenvectors V, which must be distinct."""
     A = array(A)
     w, V = ops.linalg_eig(floating(A))
@@ -90,7 +92,7 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
     return found if disp else (found, 0.0)
 
 
-def _is_real(A: Any, func: Any) -> bool:
+def _is_real(A: AnyArray, func: Callable[..., Any]) -> bool:
     """True if SciPy gives a real matrix: of a real one, by a function that is real there."""
     if A.dtype.kind == "c":
         return False

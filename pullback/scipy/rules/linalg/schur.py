@@ -7,6 +7,7 @@ the rotations that make the lower part of Z^T A Z zero, and each doubles the num
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,11 @@ _STEPS = 2  # three derivatives
 def schur(
     a: ArrayLike,
     output: str = "real",
-    lwork: Any = None,
+    lwork: int | None = None,
     overwrite_a: bool = False,
-    sort: Any = None,
+    sort: str | Callable[..., Any] | None = None,
     check_finite: bool = True,
-) -> Any:
+) -> tuple[Any, ...]:
     """T, Z and with `sort` the number of eigenvalues in front, of a real matrix with distinct eigenvalues."""
     a = floating(array(a))
     T, Z, *count = scipy.linalg.schur(frozen(a, "schur"), output, lwork, sort=sort, check_finite=check_finite)
@@ -49,7 +50,7 @@ def schur(
     return np.where(T == 0, 0.0, form), Z, *count
 
 
-def _check_distinct(T: Any) -> None:
+def _check_distinct(T: AnyArray) -> None:
     values = np.linalg.eigvals(T)
     apart = np.abs(values[:, None] - values)[~np.eye(len(T), dtype=bool)]
     if np.min(apart, initial=np.inf) <= 1e-12 * np.max(np.abs(values), initial=0.0):
@@ -58,7 +59,7 @@ def _check_distinct(T: Any) -> None:
         )
 
 
-def _triangular(a: Any, Z: Any, blocks: list[slice]) -> AnyArray:
+def _triangular(a: AnyArray, Z: AnyArray, blocks: list[slice]) -> AnyArray:
     """Z turned by I + K, where K is skew and makes what is below the blocks of Z^T A Z zero, to the first order.
 
     With L the part of K below the blocks, it is that of T L - L T = -Z^T A Z below them: a Sylvester equation for each
@@ -81,13 +82,13 @@ def _triangular(a: Any, Z: Any, blocks: list[slice]) -> AnyArray:
     return _turned(Z, L - np.swapaxes(L, -1, -2))
 
 
-def _turned(Z: Any, K: Any) -> AnyArray:
+def _turned(Z: AnyArray, K: AnyArray) -> AnyArray:
     """Z times Cayley's orthogonal matrix (I - K / 2)^-1 (I + K / 2), which is exp(K) to the second order."""
     one = np.eye(Z.shape[0])
     return Z @ np.linalg.solve(one - K / 2, one + K / 2)
 
 
-def _equal_diagonals(a: Any, Z: Any, blocks: list[slice]) -> AnyArray:
+def _equal_diagonals(a: AnyArray, Z: AnyArray, blocks: list[slice]) -> AnyArray:
     """Z with each pair of columns turned by the angle that makes the diagonal of their block equal."""
     pairs = [block.start for block in blocks if block.stop - block.start == 2]
     if not pairs:

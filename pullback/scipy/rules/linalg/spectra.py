@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from pullback.core.errors import UnsupportedError
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray, ArrayLike, Arrays
 from pullback.interop.adapters.decompositions import mirrored
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, frozen, ops
@@ -24,7 +25,7 @@ def eigvals(
     overwrite_a: bool = False,
     check_finite: bool = True,
     homogeneous_eigvals: bool = False,
-) -> AnyArray:
+) -> Any:
     """The eigenvalues of a, or of a with respect to b."""
     return eig(a, b, False, False, homogeneous_eigvals=homogeneous_eigvals)
 
@@ -32,7 +33,7 @@ def eigvals(
 @scipy_rule("scipy.linalg.eig")
 @over_stacks(a=2, b=2)
 def eig(
-    a: Any,
+    a: ArrayLike,
     b: ArrayLike | None = None,
     left: bool = False,
     right: bool = True,
@@ -40,7 +41,7 @@ def eig(
     overwrite_b: bool = False,
     check_finite: bool = True,
     homogeneous_eigvals: bool = False,
-) -> Any:
+) -> Arrays:
     """Eigenvalues, and the left and right eigenvectors that are asked for, each of length 1."""
     if homogeneous_eigvals:
         raise UnsupportedError(
@@ -65,21 +66,21 @@ def eig(
     return tuple(found)
 
 
-def _found(function: Any, matrices: Any, **options: Any) -> Any:
+def _found(function: Callable[..., Any], matrices: tuple[AnyArray, ...], **options: object) -> Any:
     if not all(map(known, matrices)):
         return None
     return function(*[frozen(x, "eig") for x in matrices], **options)
 
 
-def _ordered(values: AnyArray, theirs: Any) -> AnyArray:
+def _ordered(values: AnyArray, theirs: AnyArray | None) -> AnyArray:
     return values if theirs is None else values[order_like(frozen(values, "eig"), theirs)]
 
 
-def _unit(V: Any) -> AnyArray:
+def _unit(V: AnyArray) -> AnyArray:
     return V / np.sqrt(np.sum(np.abs(V) ** 2, axis=0))
 
 
-def _like(V: Any, theirs: Any) -> AnyArray:
+def _like(V: AnyArray, theirs: Any) -> AnyArray:
     """The vectors in SciPy's phases, and real where SciPy's are."""
     if theirs is None:
         return V
@@ -99,10 +100,10 @@ def eigh(
     overwrite_b: bool = False,
     type: int = 1,
     check_finite: bool = True,
-    subset_by_index: Any = None,
-    subset_by_value: Any = None,
-    driver: Any = None,
-) -> Any:
+    subset_by_index: Sequence[int] | None = None,
+    subset_by_value: Sequence[float] | None = None,
+    driver: str | None = None,
+) -> Arrays:
     """Eigenvalues in ascending order and the eigenvectors, of a Hermitian a, or of a with respect to b."""
     if type not in (1, 2, 3):
         raise ValueError('"type" keyword only accepts 1, 2, and 3.')
@@ -141,10 +142,10 @@ def eigvalsh(
     overwrite_b: bool = False,
     type: int = 1,
     check_finite: bool = True,
-    subset_by_index: Any = None,
-    subset_by_value: Any = None,
-    driver: Any = None,
-) -> AnyArray:
+    subset_by_index: Sequence[int] | None = None,
+    subset_by_value: Sequence[float] | None = None,
+    driver: str | None = None,
+) -> Any:
     """Eigenvalues in ascending order."""
     return eigh(
         a,
@@ -157,7 +158,9 @@ def eigvalsh(
     )
 
 
-def _hermitian_pairs(a: AnyArray, eigvals_only: bool, by_index: Any, by_value: Any) -> Any:
+def _hermitian_pairs(
+    a: AnyArray, eigvals_only: bool, by_index: Sequence[int] | None, by_value: Sequence[float] | None
+) -> Any:
     if eigvals_only:
         w = ops.linalg_eigvalsh(a)
         return w[_chosen(w, by_index, by_value)]
@@ -166,7 +169,9 @@ def _hermitian_pairs(a: AnyArray, eigvals_only: bool, by_index: Any, by_value: A
     return w[chosen], V[:, chosen]
 
 
-def _chosen(w: AnyArray, by_index: Any, by_value: Any) -> Any:
+def _chosen(
+    w: AnyArray, by_index: Sequence[int] | None, by_value: Sequence[float] | None
+) -> slice | np.ndarray[Any, Any]:
     if by_index is not None and by_value is not None:
         raise ValueError("Either index or value subset can be requested.")
     if by_index is not None:
@@ -184,7 +189,7 @@ def _chosen(w: AnyArray, by_index: Any, by_value: Any) -> Any:
     return slice(None)
 
 
-def dense_of_band(band: Any, lower: bool) -> AnyArray:
+def dense_of_band(band: AnyArray, lower: bool) -> AnyArray:
     """The Hermitian matrix of a band as SciPy stores it."""
     depth, n = band.shape
     i, j = np.indices((n, n))
@@ -197,15 +202,15 @@ def dense_of_band(band: Any, lower: bool) -> AnyArray:
 @scipy_rule("scipy.linalg.eig_banded")
 @over_stacks(a_band=2)
 def eig_banded(
-    a_band: Any,
+    a_band: AnyArray,
     lower: bool = False,
     eigvals_only: bool = False,
     overwrite_a_band: bool = False,
     select: str = "a",
-    select_range: Any = None,
+    select_range: Sequence[float] | None = None,
     max_ev: int = 0,
     check_finite: bool = True,
-) -> Any:
+) -> Arrays:
     """Eigenvalues and eigenvectors of a band; computed as those of the whole matrix."""
     by_index, by_value = _selection(select, select_range)
     a = dense_of_band(floating(array(a_band)), lower)
@@ -219,13 +224,13 @@ def eig_banded(
 
 @scipy_rule("scipy.linalg.eigvals_banded")
 def eigvals_banded(
-    a_band: Any,
+    a_band: AnyArray,
     lower: bool = False,
     overwrite_a_band: bool = False,
     select: str = "a",
-    select_range: Any = None,
+    select_range: Sequence[float] | None = None,
     check_finite: bool = True,
-) -> AnyArray:
+) -> Any:
     """Eigenvalues of a band."""
     return eig_banded(a_band, lower, True, False, select, select_range)
 
@@ -237,11 +242,11 @@ def eigh_tridiagonal(
     e: ArrayLike,
     eigvals_only: bool = False,
     select: str = "a",
-    select_range: Any = None,
+    select_range: Sequence[float] | None = None,
     check_finite: bool = True,
     tol: float = 0.0,
     lapack_driver: str = "auto",
-) -> Any:
+) -> Arrays:
     """Eigenvalues and eigenvectors of a real tridiagonal matrix; computed as those of the whole matrix."""
     by_index, by_value = _selection(select, select_range)
     d, e = floating(array(d)), floating(array(e))
@@ -259,16 +264,16 @@ def eigvalsh_tridiagonal(
     d: ArrayLike,
     e: ArrayLike,
     select: str = "a",
-    select_range: Any = None,
+    select_range: Sequence[float] | None = None,
     check_finite: bool = True,
     tol: float = 0.0,
     lapack_driver: str = "auto",
-) -> AnyArray:
+) -> Any:
     """Eigenvalues of a real tridiagonal matrix."""
     return eigh_tridiagonal(d, e, True, select, select_range)
 
 
-def _selection(select: Any, limits: Any) -> tuple[Any, Any]:
+def _selection(select: str | int, limits: Sequence[float] | None) -> tuple[Any, Any]:
     if select in ("a", "all", 0):
         return None, None
     if select in ("v", "value", 1):

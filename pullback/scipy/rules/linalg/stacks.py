@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
+from pullback.core.numpy_types import AnyArray, ArrayLike, Arrays
 from pullback.interop.operands import array
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -24,7 +25,7 @@ def over_stacks(**dimensions: int | str) -> Callable[[_F], _F]:
         signature = inspect.signature(rule)
 
         @functools.wraps(rule)
-        def run(*args: Any, **kwargs: Any) -> Any:
+        def run(*args: object, **kwargs: object) -> Arrays:
             given = signature.bind(*args, **kwargs).arguments
             arrays, fronts = {}, []
             for name, core in dimensions.items():
@@ -54,11 +55,11 @@ def over_stacks(**dimensions: int | str) -> Callable[[_F], _F]:
     return decorate
 
 
-def _called(rule: Any, signature: inspect.Signature, given: dict[str, Any]) -> Any:
+def _called(rule: Callable[..., Any], signature: inspect.Signature, given: dict[str, Any]) -> Arrays:
     bound = inspect.BoundArguments(signature, given)
     return rule(*bound.args, **bound.kwargs)
 
 
-def _stack(parts: Any, front: Any) -> Any:
+def _stack(parts: Sequence[ArrayLike], front: tuple[int, ...]) -> AnyArray:
     made = np.stack([array(p) for p in parts])
     return made.reshape(front + tuple(made.shape[1:]))

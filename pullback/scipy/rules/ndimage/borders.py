@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.numpy_types import AnyArray
+from pullback.core.numpy_types import AnyArray, Numeric
 from pullback.core.tensor import Tensor
 from pullback.interop.operands import ops
 from pullback.scipy.rules.ndimage.kernels import folded
@@ -35,15 +35,15 @@ def mode_of(mode: str) -> str:
 
 
 @functools.lru_cache(64)
-def indices(n: int, before: int, after: int, mode: str) -> Any:
+def indices(n: int, before: int, after: int, mode: str) -> AnyArray:
     """Which elements stand at -before, ..., n + after - 1, read-only; -1 for the constant."""
-    places = np.arange(-before, n + after)
+    places: Any = np.arange(-before, n + after)
     places = np.where((places >= 0) & (places < n), places, -1) if mode == "constant" else folded(places, n, mode)
     places.flags.writeable = False  # filters are called for a few sizes, again and again
     return places
 
 
-def continued(x: AnyArray, axis: int, before: int, after: int, mode: str, cval: Any) -> AnyArray:
+def continued(x: AnyArray, axis: int, before: int, after: int, mode: str, cval: Numeric) -> AnyArray:
     """The image with more elements along one axis."""
     if mode == "constant":
         widths = [(0, 0)] * x.ndim

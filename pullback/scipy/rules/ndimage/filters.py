@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from pullback.scipy.rules.ndimage.borders import continued, mode_of, sequence
 from pullback.scipy.rules.signal.operators import correlated
 
 
-def given(name: str, result: AnyArray, like: Any, output: Output) -> AnyArray:
+def given(name: str, result: AnyArray, like: AnyArray, output: Output) -> AnyArray:
     """The result in the dtype of the image, or as `output` says."""
     if output is None:
         if like.dtype.kind == "f" and result.dtype.kind == "c":
@@ -30,12 +30,12 @@ def given(name: str, result: AnyArray, like: Any, output: Output) -> AnyArray:
     return deliver(name, result, output)
 
 
-def asked_dtype(output: Any, result: AnyArray) -> Any:
+def asked_dtype(output: Any, result: AnyArray) -> np.dtype[Any]:
     """The dtype that is asked for; complex numbers stay complex, as SciPy has it."""
     return np.promote_types(output, np.complex64) if result.dtype.kind == "c" else np.dtype(output)
 
 
-def whole(name: str, result: AnyArray, like: Any) -> AnyArray:
+def whole(name: str, result: AnyArray, like: AnyArray) -> AnyArray:
     """Numbers in the dtype of an image of integers, in whose steps a derivative would be lost."""
     if needs_grad(result):
         raise UnsupportedError(
@@ -45,12 +45,20 @@ def whole(name: str, result: AnyArray, like: Any) -> AnyArray:
     return result.astype(like.dtype)
 
 
-def axes_of(axes: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(axes: Axes, ndim: int) -> tuple[int, ...]:
     """The axes that are filtered."""
     return tuple(range(ndim)) if axes is None else tuple(normalize_axis_tuple(axes, ndim))
 
 
-def _along(x: AnyArray, weights: Any, axis: int, mode: Any, cval: Any, origin: int, turned: bool = False) -> AnyArray:
+def _along(
+    x: AnyArray,
+    weights: AnyArray,
+    axis: int,
+    mode: str,
+    cval: AnyArray | float,
+    origin: int,
+    turned: bool = False,
+) -> AnyArray:
     """A correlation (a convolution, if turned) along one axis."""
     n = weights.shape[0]
     if turned:
@@ -72,7 +80,7 @@ def correlate1d(
     weights: ArrayLike,
     axis: int = -1,
     output: Output = None,
-    mode: Any = "reflect",
+    mode: str = "reflect",
     cval: AnyArray | float = 0.0,
     origin: int = 0,
 ) -> AnyArray:
@@ -88,7 +96,7 @@ def convolve1d(
     weights: ArrayLike,
     axis: int = -1,
     output: Output = None,
-    mode: Any = "reflect",
+    mode: str = "reflect",
     cval: AnyArray | float = 0.0,
     origin: int = 0,
 ) -> AnyArray:
@@ -98,8 +106,10 @@ def convolve1d(
     return given("scipy.ndimage.convolve1d", found, x, output)
 
 
-def _in_all(name: str, input: Any, weights: Any, output: Output, mode: Any, cval: Any, origin: Any, axes: Axes,
-            turned: bool) -> AnyArray:  # fmt: skip
+def _in_all(
+    name: str, input: ArrayLike, weights: ArrayLike, output: Output, mode: str | Sequence[str], cval: AnyArray | float,
+    origin: int | Sequence[int], axes: Axes, turned: bool,
+) -> AnyArray:  # fmt: skip
     x, w = array(input), floating(array(weights))
     along = axes_of(axes, x.ndim)
     if w.ndim != len(along):
@@ -131,9 +141,9 @@ def correlate(
     input: ArrayLike,
     weights: ArrayLike,
     output: Output = None,
-    mode: Any = "reflect",
+    mode: str | Sequence[str] = "reflect",
     cval: AnyArray | float = 0.0,
-    origin: int = 0,
+    origin: int | Sequence[int] = 0,
     *,
     axes: Axes = None,
 ) -> AnyArray:
@@ -146,9 +156,9 @@ def convolve(
     input: ArrayLike,
     weights: ArrayLike,
     output: Output = None,
-    mode: Any = "reflect",
+    mode: str | Sequence[str] = "reflect",
     cval: AnyArray | float = 0.0,
-    origin: int = 0,
+    origin: int | Sequence[int] = 0,
     *,
     axes: Axes = None,
 ) -> AnyArray:
@@ -156,7 +166,7 @@ def convolve(
     return _in_all("scipy.ndimage.convolve", input, weights, output, mode, cval, origin, axes, True)
 
 
-def _gaussian(sigma: Any, order: int, truncate: float, radius: Any) -> AnyArray:
+def _gaussian(sigma: Any, order: int, truncate: float, radius: int | None) -> AnyArray:
     """A Gaussian's weights, or those of a derivative of it, to be convolved with: differentiable in sigma."""
     if type(sigma) in (int, float) and sigma:  # a Scalar is an instance of float too; dividing by 0 warns each time
         return _kept_gaussian(float(sigma), order, float(truncate), None if radius is None else int(radius))
@@ -171,7 +181,7 @@ def _kept_gaussian(sigma: float, order: int, truncate: float, radius: int | None
     return weights
 
 
-def _computed_gaussian(sigma: Any, order: int, truncate: float, radius: Any) -> AnyArray:
+def _computed_gaussian(sigma: Any, order: int, truncate: float, radius: int | None) -> AnyArray:
     """The same, computed."""
     fixed = float(values(sigma.detach() if hasattr(sigma, "detach") else sigma, "rint"))
     reach = int(truncate * fixed + 0.5) if radius is None else int(radius)
@@ -192,9 +202,9 @@ def _computed_gaussian(sigma: Any, order: int, truncate: float, radius: Any) -> 
 
 
 @scipy_rule("scipy.ndimage.gaussian_filter1d")
-def gaussian_filter1d(input: ArrayLike, sigma: Any, axis: int = -1, order: int = 0, output: Output = None,
-                      mode: Any = "reflect", cval: AnyArray | float = 0.0, truncate: float = 4.0, *,
-                      radius: Any = None) -> AnyArray:  # fmt: skip
+def gaussian_filter1d(input: ArrayLike, sigma: AnyArray | float, axis: int = -1, order: int = 0, output: Output = None,
+                      mode: str = "reflect", cval: AnyArray | float = 0.0, truncate: float = 4.0, *,
+                      radius: int | None = None) -> AnyArray:  # fmt: skip
     """Smoothing along one axis: differentiable in the image and in sigma, where the number of weights is held."""
     x = array(input)
     weights = _gaussian(sigma, order, truncate, radius)
@@ -206,21 +216,20 @@ def gaussian_filter1d(input: ArrayLike, sigma: Any, axis: int = -1, order: int =
 def gaussian_filter(
     input: ArrayLike,
     sigma: Any,
-    order: Any = 0,
+    order: int | Sequence[int] = 0,
     output: Output = None,
-    mode: Any = "reflect",
+    mode: str | Sequence[str] = "reflect",
     cval: AnyArray | float = 0.0,
     truncate: float = 4.0,
     *,
-    radius: Any = None,
+    radius: int | None = None,
     axes: Axes = None,
 ) -> AnyArray:
     """Smoothing in several dimensions."""
     x = array(input)
     found, along = floating(x), axes_of(axes, x.ndim)
     n = len(along)
-    sigmas = [sigma] * n if np.ndim(sigma) == 0 else [sigma[i] for i in range(len(sigma))]
-    parts = (sequence(sigmas, n), sequence(order, n), sequence(mode, n), sequence(radius, n))
+    parts = (sequence(sigma, n), sequence(order, n), sequence(mode, n), sequence(radius, n))
     for axis, s, o, kind, r in zip(along, *parts, strict=True):
         if s > 1e-15:
             found = _along(found, _gaussian(s, o, truncate, r), axis, kind, cval, 0, True)
@@ -228,7 +237,7 @@ def gaussian_filter(
 
 
 @scipy_rule("scipy.ndimage.uniform_filter1d")
-def uniform_filter1d(input: ArrayLike, size: int, axis: int = -1, output: Output = None, mode: Any = "reflect",
+def uniform_filter1d(input: ArrayLike, size: int, axis: int = -1, output: Output = None, mode: str = "reflect",
                      cval: AnyArray | float = 0.0, origin: int = 0) -> AnyArray:  # fmt: skip
     """Means of `size` neighbours along one axis."""
     return correlate1d(input, np.full(size, 1 / size), axis, output, mode, cval, origin)
@@ -239,7 +248,7 @@ def uniform_filter(
     input: ArrayLike,
     size: int = 3,
     output: Output = None,
-    mode: Any = "reflect",
+    mode: str | Sequence[str] = "reflect",
     cval: AnyArray | float = 0.0,
     origin: int = 0,
     *,
@@ -255,13 +264,13 @@ def uniform_filter(
     return given("scipy.ndimage.uniform_filter", found, x, output)
 
 
-def _edges(name: str, across: Any) -> None:
+def _edges(name: str, across: list[float]) -> None:
     @scipy_rule(f"scipy.ndimage.{name}")
     def edges(
         input: ArrayLike,
         axis: int = -1,
         output: Output = None,
-        mode: Any = "reflect",
+        mode: str | Sequence[str] = "reflect",
         cval: AnyArray | float = 0.0,
     ) -> AnyArray:
         x = array(input)
@@ -279,7 +288,13 @@ _edges("prewitt", [1.0, 1.0, 1.0])
 
 
 def _total(
-    name: str, input: Any, output: Output, mode: Any, axes: Axes, part: Callable[..., Any], square: bool
+    name: str,
+    input: ArrayLike,
+    output: Output,
+    mode: str | Sequence[str],
+    axes: Axes,
+    part: Callable[..., Any],
+    square: bool,
 ) -> AnyArray:
     """The sum over axes of part(x, axis, order of each axis, mode), or the root of the sum of squares."""
     x = array(input)
@@ -294,21 +309,23 @@ def _total(
 def laplace(
     input: ArrayLike,
     output: Output = None,
-    mode: Any = "reflect",
+    mode: str | Sequence[str] = "reflect",
     cval: AnyArray | float = 0.0,
     *,
     axes: Axes = None,
 ) -> AnyArray:
     """The sum of second differences."""
 
-    def part(x: AnyArray, i: int, axis: int, modes: Any) -> AnyArray:
+    def part(x: AnyArray, i: int, axis: int, modes: Sequence[str]) -> AnyArray:
         return _along(x, np.array([1.0, -2.0, 1.0]), axis, modes[i], cval, 0)
 
     return _total("scipy.ndimage.laplace", input, output, mode, axes, part, False)
 
 
-def _gaussian_parts(order: int, sigma: Any, cval: Any, axes: Axes, options: Any) -> Callable[..., Any]:
-    def part(x: AnyArray, i: int, axis: int, modes: Any) -> AnyArray:
+def _gaussian_parts(
+    order: int, sigma: ArrayLike, cval: AnyArray | float, axes: Axes, options: dict[str, Any]
+) -> Callable[..., Any]:
+    def part(x: AnyArray, i: int, axis: int, modes: Sequence[str]) -> AnyArray:
         orders = [0] * len(modes)
         orders[i] = order
         return gaussian_filter(x, sigma, orders, None, modes, cval, axes=axes, **options)
@@ -319,13 +336,13 @@ def _gaussian_parts(order: int, sigma: Any, cval: Any, axes: Axes, options: Any)
 @scipy_rule("scipy.ndimage.gaussian_laplace")
 def gaussian_laplace(
     input: ArrayLike,
-    sigma: Any,
+    sigma: ArrayLike,
     output: Output = None,
-    mode: Any = "reflect",
+    mode: str | Sequence[str] = "reflect",
     cval: AnyArray | float = 0.0,
     *,
     axes: Axes = None,
-    **options: Any,
+    **options: object,
 ) -> AnyArray:
     """The sum of second derivatives of the smoothed image."""
     part = _gaussian_parts(2, sigma, cval, axes, options)
@@ -335,13 +352,13 @@ def gaussian_laplace(
 @scipy_rule("scipy.ndimage.gaussian_gradient_magnitude")
 def gaussian_gradient_magnitude(
     input: ArrayLike,
-    sigma: Any,
+    sigma: ArrayLike,
     output: Output = None,
-    mode: Any = "reflect",
+    mode: str | Sequence[str] = "reflect",
     cval: AnyArray | float = 0.0,
     *,
     axes: Axes = None,
-    **options: Any,
+    **options: object,
 ) -> AnyArray:
     """The length of the gradient of the smoothed image."""
     part = _gaussian_parts(1, sigma, cval, axes, options)

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pullback.core.numpy_types import AnyArray
+
+if TYPE_CHECKING:
+    from pullback.scipy.rules.types import Operators
 
 
-def gradients(coefficients: Any, places: Any, order: int, mode: str, slopes: Any, *, ops: Any) -> Any:
+def gradients(
+    coefficients: AnyArray, places: AnyArray, order: int, mode: str, slopes: Sequence[int], *, ops: Operators
+) -> AnyArray:
     """The slopes along all dimensions, stacked first."""
     values = ops.scipy_ndimage.spline_values
     return ops.stack([values(coefficients, places, order, mode, _steeper(slopes, i)) for i in range(len(slopes))])
 
 
-def sum_of_grids(x: Any, *, ops: Any) -> Any:
+def sum_of_grids(x: AnyArray, *, ops: Operators) -> AnyArray:
     """Of what each grid gives, stacked behind the rows of the places, the sum: all grids have the same places."""
     return ops.sum(x, tuple(range(1, x.ndim - 1))) if x.ndim > 2 else x
 
 
-def values_jvp(c: Any, c_t: Any, places: Any, places_t: Any, order: int, mode: str, slopes: Any, *, ops: Any) -> Any:
+def values_jvp(
+    c: AnyArray,
+    c_t: AnyArray | None,
+    places: AnyArray,
+    places_t: AnyArray | None,
+    order: int,
+    mode: str,
+    slopes: Sequence[int],
+    *,
+    ops: Operators,
+) -> AnyArray | None:
     """The values of the tangent, and the slopes times the movement."""
     moved = None
     if places_t is not None:
@@ -30,8 +48,17 @@ def values_jvp(c: Any, c_t: Any, places: Any, places_t: Any, order: int, mode: s
 
 
 def spread_jvp(
-    x: Any, x_t: Any, places: Any, places_t: Any, shape: Any, order: int, mode: str, slopes: Any, *, ops: Any
-) -> Any:
+    x: AnyArray,
+    x_t: AnyArray,
+    places: AnyArray,
+    places_t: AnyArray,
+    shape: tuple[int, ...],
+    order: int,
+    mode: str,
+    slopes: Sequence[int],
+    *,
+    ops: Operators,
+) -> AnyArray:
     """The spread of the tangent, and each element spread by the slope along which its place moves."""
     spread = ops.scipy_ndimage.spline_spread
     parts = [] if x_t is None else [spread(x_t, places, shape, order, mode, slopes)]
@@ -40,5 +67,5 @@ def spread_jvp(
     return sum(parts[1:], parts[0])
 
 
-def _steeper(slopes: Any, dim: int) -> list[int]:
+def _steeper(slopes: Sequence[int], dim: int) -> list[int]:
     return [n + (i == dim) for i, n in enumerate(slopes)]

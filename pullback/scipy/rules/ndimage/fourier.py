@@ -20,7 +20,7 @@ def _enter(name: str, of_each: str, factor: Callable[[Any, Any], Any]) -> None:
     """The rule of a filter that is a product of one factor of frequency and parameter for each dimension."""
 
     def filtered(
-        input: AnyArray, *parameters: Any, n: int = -1, axis: int = -1, output: Output = None, **named: Any
+        input: AnyArray, *parameters: object, n: int = -1, axis: int = -1, output: Output = None, **named: object
     ) -> AnyArray:
         if len(parameters) > 1:
             others: Any = (*parameters[1:], *(n, axis, output)[len(parameters) - 1 :])
@@ -45,7 +45,9 @@ _enter("fourier_shift", "shift", lambda f, shift: np.exp(-2j * np.pi * f * shift
 
 
 @scipy_rule("scipy.ndimage.fourier_ellipsoid")
-def fourier_ellipsoid(input: ArrayLike, size: Any, n: int = -1, axis: int = -1, output: Output = None) -> AnyArray:
+def fourier_ellipsoid(
+    input: ArrayLike, size: ArrayLike, n: int = -1, axis: int = -1, output: Output = None
+) -> AnyArray:
     """Differentiable in the image alone."""
     x = floating(array(input))
     factor = ndimage.fourier_ellipsoid(np.ones(x.shape), values(size, "fourier_ellipsoid"), n, axis)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ _MODES = {
 _FILLED = 12  # elements around an image that "nearest" and "grid-constant" continue, as SciPy has it
 
 
-def _given(name: str, result: AnyArray, like: Any, output: Output) -> AnyArray:
+def _given(name: str, result: AnyArray, like: AnyArray, output: Output) -> AnyArray:
     """The result in the dtype of the image, or as `output` says; whole numbers are the nearest ones."""
     if output is None:
         return result.astype(like.dtype) if like.dtype.kind in "fc" else whole(name, _rounded(result, like.dtype), like)
@@ -34,7 +34,7 @@ def _given(name: str, result: AnyArray, like: Any, output: Output) -> AnyArray:
     return deliver(f"{name}", result, output)
 
 
-def _rounded(x: Any, dtype: Any) -> AnyArray:
+def _rounded(x: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
     """Halves away from 0, and the nearest number that the dtype has, as SciPy does it."""
     if dtype.kind not in "iu":
         return x
@@ -70,7 +70,9 @@ def _check(order: int, mode: str) -> None:
         raise RuntimeError(f"boundary mode not supported: {mode!r}")
 
 
-def _interpolated(x: AnyArray, places: AnyArray, order: int, mode: Any, cval: Any, prefilter: bool) -> AnyArray:
+def _interpolated(
+    x: AnyArray, places: AnyArray, order: int, mode: str, cval: AnyArray | float, prefilter: bool
+) -> AnyArray:
     """The image at places of shape (ndim, n); dimensions of the image in front of these ndim stack images."""
     _check(order, mode)
     x, places, dims = floating(x), places.astype(np.float64), places.shape[0]
@@ -97,7 +99,7 @@ def _interpolated(x: AnyArray, places: AnyArray, order: int, mode: Any, cval: An
     return np.where(inside, found, cval)
 
 
-def _continued(x: AnyArray, dims: int, width: int, mode: Any, cval: Any) -> AnyArray:
+def _continued(x: AnyArray, dims: int, width: int, mode: str, cval: AnyArray | float) -> AnyArray:
     """The image with `width` more elements at each end of its last dimensions."""
     for axis in range(x.ndim - dims, x.ndim):
         x = continued(x, axis, width, width, "constant" if mode == "grid-constant" else mode, cval)
@@ -110,8 +112,10 @@ def values_of(x: AnyArray) -> AnyArray:
 
 
 @scipy_rule("scipy.ndimage.map_coordinates")
-def map_coordinates(input: ArrayLike, coordinates: Any, output: Output = None, order: int = 3, mode: str = "constant",
-                    cval: AnyArray | float = 0.0, prefilter: bool = True) -> AnyArray:  # fmt: skip
+def map_coordinates(
+    input: ArrayLike, coordinates: ArrayLike, output: Output = None, order: int = 3, mode: str = "constant",
+    cval: AnyArray | float = 0.0, prefilter: bool = True,
+) -> AnyArray:  # fmt: skip
     """The image at given places: differentiable in both."""
     x, places = array(input), array(coordinates)
     if places.dtype.kind == "c":
@@ -122,11 +126,11 @@ def map_coordinates(input: ArrayLike, coordinates: Any, output: Output = None, o
     return _given("scipy.ndimage.map_coordinates", found.reshape(places.shape[1:]), x, output)
 
 
-def _grid(shape: Any) -> Any:
+def _grid(shape: Any) -> AnyArray:
     return np.indices(shape, dtype=np.float64).reshape(len(shape), -1)
 
 
-def _moved(matrix: Any, offset: Any, shape: ShapeLike) -> Any:
+def _moved(matrix: AnyArray, offset: AnyArray, shape: ShapeLike | np.ndarray[Any, Any]) -> AnyArray:
     """matrix @ index + offset, summed in SciPy's order: a rounding decides whether a place is beyond the border."""
     places = offset[:, None]
     for i, row in enumerate(_grid(shape)):
@@ -134,16 +138,18 @@ def _moved(matrix: Any, offset: Any, shape: ShapeLike) -> Any:
     return places
 
 
-def _shape_of(output: Any, output_shape: Any, default: Any) -> Any:
+def _shape_of(output: Any, output_shape: Sequence[int] | None, default: tuple[int, ...]) -> tuple[int, ...]:
     if output_shape is not None:
         return tuple(int(n) for n in np.atleast_1d(output_shape))
     return tuple(output.shape) if hasattr(output, "shape") and not isinstance(output, type) else tuple(default)
 
 
 @scipy_rule("scipy.ndimage.geometric_transform")
-def geometric_transform(input: ArrayLike, mapping: Callable[..., Any], output_shape: Any = None, output: Output = None,
-                        order: int = 3, mode: str = "constant", cval: AnyArray | float = 0.0, prefilter: bool = True,
-                        extra_arguments: Any = (), extra_keywords: Any = None) -> AnyArray:  # fmt: skip
+def geometric_transform(
+    input: ArrayLike, mapping: Callable[..., Any], output_shape: Sequence[int] | None = None, output: Output = None,
+    order: int = 3, mode: str = "constant", cval: AnyArray | float = 0.0, prefilter: bool = True,
+    extra_arguments: tuple[Any, ...] = (), extra_keywords: dict[str, Any] | None = None,
+) -> AnyArray:  # fmt: skip
     """Each element of the result from where `mapping` says."""
     x = array(input)
     shape = _shape_of(output, output_shape, x.shape)
@@ -156,9 +162,10 @@ def geometric_transform(input: ArrayLike, mapping: Callable[..., Any], output_sh
 
 
 @scipy_rule("scipy.ndimage.affine_transform")
-def affine_transform(input: Any, matrix: Any, offset: Any = 0.0, output_shape: Any = None, output: Any = None,
-                     order: int = 3, mode: str = "constant", cval: Any = 0.0,
-                     prefilter: bool = True) -> AnyArray:  # fmt: skip
+def affine_transform(
+    input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.0, output_shape: Sequence[int] | None = None,
+    output: Output = None, order: int = 3, mode: str = "constant", cval: AnyArray | float = 0.0, prefilter: bool = True,
+) -> AnyArray:  # fmt: skip
     """The image at matrix @ index + offset: differentiable in all three."""
     x, matrix, offset = array(input), floating(array(matrix)), floating(array(offset))
     n = x.ndim
@@ -176,7 +183,7 @@ def affine_transform(input: Any, matrix: Any, offset: Any = 0.0, output_shape: A
 @scipy_rule("scipy.ndimage.shift")
 def shift(
     input: ArrayLike,
-    shift: Any,
+    shift: ArrayLike,
     output: Output = None,
     order: int = 3,
     mode: str = "constant",
@@ -193,7 +200,7 @@ def shift(
 @scipy_rule("scipy.ndimage.zoom")
 def zoom(
     input: ArrayLike,
-    zoom: Any,
+    zoom: ArrayLike,
     output: Output = None,
     order: int = 3,
     mode: str = "constant",
@@ -221,13 +228,13 @@ def zoom(
 @scipy_rule("scipy.ndimage.rotate")
 def rotate(
     input: AnyArray | float,
-    angle: Any,
-    axes: Any = (1, 0),
+    angle: ArrayLike,
+    axes: Sequence[int] = (1, 0),
     reshape: bool = True,
-    output: Any = None,
+    output: Output = None,
     order: int = 3,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: AnyArray | float = 0.0,
     prefilter: bool = True,
 ) -> AnyArray:
     """The image turned in a plane: differentiable in the image and in the angle (in degrees)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ def spline_coefficients(x: AnyArray, order: int, dim: int, mode: str, transposed
 _SMALL = 64
 
 
-def spline_values(c: AnyArray, places: AnyArray, order: int, mode: str, slopes: AnyArray) -> AnyArray:
+def spline_values(c: AnyArray, places: np.ndarray[Any, Any], order: int, mode: str, slopes: Sequence[int]) -> AnyArray:
     """Sums of (order + 1)**ndim coefficients, by their weights."""
     dims = len(slopes)
     shape = c.shape[c.ndim - dims :]
@@ -50,7 +50,9 @@ def spline_values(c: AnyArray, places: AnyArray, order: int, mode: str, slopes: 
     return total
 
 
-def spline_spread(x: Any, places: Any, shape: Any, order: int, mode: str, slopes: Any) -> AnyArray:
+def spline_spread(
+    x: AnyArray, places: np.ndarray[Any, Any], shape: tuple[int, ...], order: int, mode: str, slopes: Sequence[int]
+) -> AnyArray:
     """The same sums the other way."""
     shape = shape[len(shape) - len(slopes) :]
     size = int(np.prod(shape))
@@ -67,13 +69,15 @@ def spline_spread(x: Any, places: Any, shape: Any, order: int, mode: str, slopes
     return total.reshape((*front, *shape))
 
 
-def _stacked(front: Any, places: AnyArray, size: int) -> Any:
+def _stacked(front: tuple[int, ...], places: np.ndarray[Any, Any], size: int) -> tuple[tuple[int, ...], Any]:
     """The dimensions in front, and where the grid of each begins among all, one behind the other."""
     front = np.broadcast_shapes(front, places.shape[:-2])
     return front, np.arange(math.prod(front)).reshape((*front, 1)) * size if front else 0
 
 
-def _neighbours(places: Any, shape: Any, order: int, mode: str, slopes: AnyArray) -> Iterator[Any]:
+def _neighbours(
+    places: np.ndarray[Any, Any], shape: tuple[int, ...], order: int, mode: str, slopes: Sequence[int]
+) -> Iterator[Any]:
     """(flat index, weight) of each coefficient that a place depends on, at once for all places."""
     axes = [
         _along(place, n, order, mode, slope, step)
@@ -86,18 +90,18 @@ def _neighbours(places: Any, shape: Any, order: int, mode: str, slopes: AnyArray
         yield index, weight
 
 
-def _steps(shape: Any) -> list[int]:
+def _steps(shape: tuple[int, ...]) -> list[int]:
     return [int(np.prod(shape[i + 1 :])) for i in range(len(shape))]
 
 
-def _along(place: Any, n: int, order: int, mode: str, slope: int, step: int) -> Any:
+def _along(place: AnyArray, n: int, order: int, mode: str, slope: int, step: int) -> list[tuple[AnyArray, AnyArray]]:
     if order == 0:
         place = _turned_back(place, n, mode)
     first = np.floor(place if order % 2 else place + 0.5).astype(np.intp) - order // 2
     basis = _basis(order, slope)
-    found = []
+    found: list[tuple[AnyArray, AnyArray]] = []
     for k in range(order + 1):
-        index = first + k
+        index: AnyArray = first + k
         weight = basis(place - index)
         if not ((index >= 0) & (index < n)).all():
             index = folded(index, n, mode)
@@ -105,7 +109,7 @@ def _along(place: Any, n: int, order: int, mode: str, slope: int, step: int) -> 
     return found
 
 
-def _turned_back(place: Any, n: int, mode: str) -> Any:
+def _turned_back(place: AnyArray, n: int, mode: str) -> AnyArray:
     """A place beyond a mirror, mapped as SciPy does it: between two elements this decides which one is the nearest."""
     if mode not in ("mirror", "reflect") or n == 1:
         return place
@@ -118,7 +122,7 @@ def _turned_back(place: Any, n: int, mode: str) -> Any:
 
 
 @functools.cache
-def _basis(order: int, slope: int) -> Any:
+def _basis(order: int, slope: int) -> Callable[..., Any]:
     """The centred B-spline, or a derivative; beyond its order it is 0, for jumps and kinks have no slope."""
     if slope > order:
         return np.zeros_like
@@ -130,7 +134,7 @@ def _basis(order: int, slope: int) -> Any:
     return lambda x: np.nan_to_num(spline(x), copy=False, nan=0.0)
 
 
-def folded(index: Any, n: int, mode: str) -> Any:
+def folded(index: AnyArray, n: int, mode: str) -> AnyArray:
     """Where the grid, continued in this way, has the elements at these indices."""
     if mode == "nearest":
         return np.clip(index, 0, n - 1)

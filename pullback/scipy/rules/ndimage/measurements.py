@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pullback.core.numpy_types import AnyArray, ArrayLike
@@ -11,7 +9,7 @@ from pullback.interop.adopt.rules import RULES, scipy_rule
 
 
 @scipy_rule("scipy.ndimage.standard_deviation")
-def standard_deviation(input: ArrayLike, labels: ArrayLike | None = None, index: Any = None) -> AnyArray:
+def standard_deviation(input: ArrayLike, labels: ArrayLike | None = None, index: ArrayLike | None = None) -> AnyArray:
     """The root of the variance; where all elements are equal, its slope is 0 by convention, as that of np.std."""
     variance = RULES["scipy.ndimage.variance"](input, labels, index)
     spread = variance != 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Output
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Numeric, Output
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, values
 from pullback.scipy.rules.ndimage.borders import indices, mode_of, sequence
@@ -14,7 +15,14 @@ from pullback.scipy.rules.ndimage.filters import axes_of, given
 
 
 def _chosen(
-    name: str, x: AnyArray, footprint: Any, mode: Any, cval: Any, origin: Any, rank: Any, heights: Any
+    name: str,
+    x: AnyArray,
+    footprint: Any,
+    mode: str | Sequence[str],
+    cval: Numeric,
+    origin: int | Sequence[int],
+    rank: Callable[..., Any],
+    heights: AnyArray | None,
 ) -> AnyArray:
     """The element of this rank in each window: `rank` of the number of elements, to which `heights` are added."""
     modes, origins = sequence(mode, x.ndim), sequence(origin, x.ndim)
@@ -44,7 +52,7 @@ def _numbers(x: AnyArray, name: str) -> AnyArray:
     return values(x.detach() if hasattr(x, "detach") else x, name)
 
 
-def _window(name: str, size: Any, footprint: Any, ndim: int, axes: Axes) -> AnyArray:
+def _window(name: str, size: int | Sequence[int] | None, footprint: Any, ndim: int, axes: Axes) -> AnyArray:
     """The footprint with all dimensions; those that it is given belong to the axes in rising order, as SciPy has it."""
     along = axes_of(axes, ndim)
     if footprint is None:
@@ -62,7 +70,14 @@ def _window(name: str, size: Any, footprint: Any, ndim: int, axes: Axes) -> AnyA
     return footprint.reshape(shape)
 
 
-def _separable(name: str, size: Any, footprint: Any, origin: Any, ndim: int, axes: Axes) -> tuple[Any, Any]:
+def _separable(
+    name: str,
+    size: int | Sequence[int] | None,
+    footprint: Any,
+    origin: int | Sequence[int],
+    ndim: int,
+    axes: Axes,
+) -> tuple[Any, Any]:
     """The footprint and origins of minima and maxima: a full one is filtered along the axes one by one, in order."""
     along = axes_of(axes, ndim)
     if footprint is None and size is not None:
@@ -76,7 +91,7 @@ def _separable(name: str, size: Any, footprint: Any, origin: Any, ndim: int, axe
     return np.transpose(footprint, order), origin
 
 
-def _spread(items: Any, axes: Axes, ndim: int, rest: Any) -> list[Any]:
+def _spread(items: object, axes: Axes, ndim: int, rest: object) -> list[Any]:
     along = axes_of(axes, ndim)
     full = [rest] * ndim
     for axis, item in zip(along, sequence(items, len(along)), strict=True):
@@ -84,8 +99,11 @@ def _spread(items: Any, axes: Axes, ndim: int, rest: Any) -> list[Any]:
     return full
 
 
-def _filter(name: str, input: Any, rank: Any, size: Any, footprint: Any, output: Output, mode: Any, cval: Any,
-            origin: Any, axes: Axes, heights: Any = None) -> AnyArray:  # fmt: skip
+def _filter(
+    name: str, input: ArrayLike, rank: Callable[..., Any], size: int | Sequence[int] | None, footprint: Any,
+    output: Output, mode: str | Sequence[str], cval: Numeric, origin: int | Sequence[int], axes: Axes,
+    heights: AnyArray | None = None,
+) -> AnyArray:  # fmt: skip
     x = array(input)
     window = _window(name, size, footprint, x.ndim, axes)
     modes = _spread(mode, axes, x.ndim, "reflect")
@@ -98,9 +116,13 @@ def _extreme(kind: str, last: bool) -> None:
         return n - 1 if last else 0
 
     @scipy_rule(f"scipy.ndimage.{kind}_filter")
-    def several(input: ArrayLike, size: Any = None, footprint: Any = None, output: Output = None, mode: Any = "reflect",
-                cval: AnyArray | float = 0.0, origin: int = 0, *, axes: Axes = None) -> AnyArray:  # fmt: skip
-        footprint, origin = _separable(f"{kind}_filter", size, footprint, origin, np.ndim(input), axes)
+    def several(
+        input: ArrayLike, size: int | Sequence[int] | None = None, footprint: Any = None, output: Output = None,
+        mode: str | Sequence[str] = "reflect", cval: AnyArray | float = 0.0, origin: int | Sequence[int] = 0, *,
+        axes: Axes = None,
+    ) -> AnyArray:  # fmt: skip
+        input = array(input)
+        footprint, origin = _separable(f"{kind}_filter", size, footprint, origin, input.ndim, axes)
         return _filter(f"{kind}_filter", input, rank, None, footprint, output, mode, cval, origin, axes)
 
     @scipy_rule(f"scipy.ndimage.{kind}_filter1d")
@@ -109,7 +131,7 @@ def _extreme(kind: str, last: bool) -> None:
         size: int,
         axis: int = -1,
         output: Output = None,
-        mode: Any = "reflect",
+        mode: str | Sequence[str] = "reflect",
         cval: AnyArray | float = 0.0,
         origin: int = 0,
     ) -> AnyArray:
@@ -122,25 +144,25 @@ _extreme("maximum", True)
 
 @scipy_rule("scipy.ndimage._filters._min_or_max_filter")
 def _morphology(
-    input: Any,
-    size: Any,
+    input: ArrayLike,
+    size: int | Sequence[int] | None,
     footprint: Any,
-    structure: Any,
+    structure: ArrayLike | None,
     output: Output,
-    mode: Any,
-    cval: Any,
-    origin: Any,
-    minimum: Any,
-    axes: Any = None,
+    mode: str | Sequence[str],
+    cval: float,
+    origin: int | Sequence[int],
+    minimum: int,
+    axes: Axes = None,
 ) -> AnyArray:
     """The least difference to a structure, or the greatest sum: all functions of grey morphology call it."""
-    name, heights = "grey_erosion" if minimum else "grey_dilation", None
+    input, name, heights = array(input), "grey_erosion" if minimum else "grey_dilation", None
     if structure is not None:
         structure = floating(array(structure))
         footprint = np.ones(structure.shape, bool) if footprint is None else values(footprint, name).astype(bool)
         heights = structure.reshape(-1)[np.flatnonzero(footprint)] * (-1.0 if minimum else 1.0)
     else:
-        footprint, origin = _separable(name, size, footprint, origin, np.ndim(input), axes)
+        footprint, origin = _separable(name, size, footprint, origin, input.ndim, axes)
     last = 0 if minimum else -1
     return _filter(name, input, lambda n: last % n, None, footprint, output, mode, cval, origin, axes, heights)
 
@@ -148,12 +170,12 @@ def _morphology(
 @scipy_rule("scipy.ndimage.median_filter")
 def median_filter(
     input: ArrayLike,
-    size: Any = None,
+    size: int | Sequence[int] | None = None,
     footprint: Any = None,
     output: Output = None,
-    mode: Any = "reflect",
+    mode: str | Sequence[str] = "reflect",
     cval: AnyArray | float = 0.0,
-    origin: int = 0,
+    origin: int | Sequence[int] = 0,
     *,
     axes: Axes = None,
 ) -> AnyArray:
@@ -165,10 +187,10 @@ def median_filter(
 def rank_filter(
     input: ArrayLike,
     rank: int,
-    size: Any = None,
+    size: int | Sequence[int] | None = None,
     footprint: Any = None,
     output: Output = None,
-    mode: Any = "reflect",
+    mode: str | Sequence[str] = "reflect",
     cval: AnyArray | float = 0.0,
     origin: int = 0,
     *,
@@ -182,10 +204,10 @@ def rank_filter(
 def percentile_filter(
     input: ArrayLike,
     percentile: float,
-    size: Any = None,
+    size: int | Sequence[int] | None = None,
     footprint: Any = None,
     output: Output = None,
-    mode: Any = "reflect",
+    mode: str | Sequence[str] = "reflect",
     cval: AnyArray | float = 0.0,
     origin: int = 0,
     *,

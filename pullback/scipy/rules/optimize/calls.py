@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pullback.core.errors import GradientError
+from pullback.core.numpy_types import AnyArray, Numeric
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func.closures import Captures
@@ -17,6 +18,9 @@ from pullback.interop.adopt.rules import IMPLICIT, scipy_rule
 from pullback.interop.adopt.scipy.ways import genuine
 from pullback.optimize.objective import first_of
 from pullback.optimize.parameters import depends, plain_value, without_derivative
+
+if TYPE_CHECKING:
+    from pullback.func.implicit.functions import ImplicitFunction
 
 
 @functools.cache
@@ -37,7 +41,14 @@ class Call:
         The arguments with respect to which the solution is differentiable, beside what the functions capture.
     """
 
-    def __init__(self, name: str, starts: Any, given: Any, named: Any, by: tuple[str, ...] = ("args",)) -> None:
+    def __init__(
+        self,
+        name: str,
+        starts: tuple[str, ...],
+        given: tuple[Any, ...],
+        named: dict[str, Any],
+        by: tuple[str, ...] = ("args",),
+    ) -> None:
         self.name, self._by = name, by
         self._bound = _signature(name).bind(*given, **named)
         self._passed = {*self._bound.arguments, *by}  # a default is no argument: some are deprecated
@@ -64,7 +75,7 @@ class Call:
         self._count = 0 if of_function else len(by)
         self.captures.keep([x for x in flatten(self.args)[0] if isinstance(x, Tensor)])
 
-    def found(self, function: Any) -> Any:
+    def found(self, function: ImplicitFunction) -> Any:
         """(the solution, differentiable; what SciPy gave), by a function of `func` that calls those of this call."""
         function._captured = self.captures
         return function(None, *self.args)
@@ -86,7 +97,7 @@ class Call:
     def function(self, with_derivative: bool = False) -> Callable[..., Any]:
         """(x, *args) -> its value, without the derivative that it may return beside it."""
 
-        def value(x: Any, *args: Any) -> Any:
+        def value(x: Numeric, *args: object) -> AnyArray:
             held = self._held(args)
             found = held[self._functions[0]]
             return (first_of(found) if with_derivative else found)(x, *held["args"], **held["kwargs"])
@@ -96,7 +107,7 @@ class Call:
     def _held(self, args: Sequence[Any]) -> dict[str, Any]:
         return dict(zip(self._taken, self.captures.given(args[self._count :]), strict=True))
 
-    def solved(self, *plain: Any) -> Any:
+    def solved(self, *plain: object) -> Any:
         """Return what SciPy gives for plain arguments."""
         held = self._held(plain)
         values = dict(zip(self._by, self.own(plain), strict=False)) | held
@@ -105,13 +116,13 @@ class Call:
         bound = inspect.BoundArguments(self._bound.signature, given)
         return genuine(self.name)(*bound.args, **bound.kwargs)
 
-    def _guarded(self, function: Any) -> Any:
+    def _guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, which may give nothing that is being differentiated."""
         if isinstance(function, type):
             return function
 
         @functools.wraps(function)
-        def checked(*args: Any, **kwargs: Any) -> Any:
+        def checked(*args: object, **kwargs: object) -> Any:
             found = function(*args, **kwargs)
             for x in flatten(found)[0]:
                 plain_value(self.name, x, "function")
@@ -120,7 +131,7 @@ class Call:
         return checked
 
 
-def _held(value: Any) -> Any:
+def _held(value: object) -> object:
     """Return what an argument holds, also the limits of `Bounds` and constraints."""
     if isinstance(value, (list, tuple)):
         return [_held(x) for x in value]
@@ -130,7 +141,7 @@ def _held(value: Any) -> Any:
     return value
 
 
-def implicit(name: str, rule: Callable[..., Any], *more: Any) -> None:
+def implicit(name: str, rule: Callable[..., Any], *more: object) -> None:
     """Enter a rule that differentiates what a solver finds by the condition that it fulfils."""
     IMPLICIT.add(f"scipy.optimize.{name}")
     scipy_rule(f"scipy.optimize.{name}")(functools.partial(rule, f"scipy.optimize.{name}", *more))

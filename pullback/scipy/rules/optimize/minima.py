@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import Bounds, OptimizeResult
 
 from pullback.core.errors import GradientError
+from pullback.core.numpy_types import AnyArray, Numeric
 from pullback.core.tensor import ndarray
 from pullback.func.gradient import grad
 from pullback.func.implicit.adopting import adopting
@@ -22,10 +23,10 @@ _STATIONARY = 1e-4  # of max(1, |fun|): differences of a value have no more digi
 _NEAR = 1e-8
 
 
-def minimum(call: Call, objective: Callable[..., Any], limits: Any) -> tuple[Any, Any]:
+def minimum(call: Call, objective: Callable[..., Any], limits: tuple[Numeric, Numeric] | None) -> tuple[Any, Any]:
     """(the solution, differentiable; what SciPy gave) of a minimum within limits (lower, upper), or None."""
 
-    def solver(start: Any, *plain: Any) -> Any:
+    def solver(start: object, *plain: object) -> Any:
         found = call.solved(*plain)
         solution = _solution(found)
         x, success = (solution["x"], solution["success"]) if isinstance(solution, dict) else (solution, True)
@@ -38,21 +39,21 @@ def minimum(call: Call, objective: Callable[..., Any], limits: Any) -> tuple[Any
     if limits is None:
         return call.found(custom_minimum(solver, objective, has_aux=True))
 
-    def condition(x: Any, *args: Any) -> Any:
+    def condition(x: AnyArray, *args: object) -> AnyArray:
         at = frozen(x, "minimize")
         return np.where(held(at, limits), x - at, slope(x, *args))
 
     return call.found(custom_root(solver, condition, has_aux=True))
 
 
-def held(x: Any, limits: Any) -> Any:
+def held(x: AnyArray, limits: tuple[Numeric, Numeric]) -> AnyArray:
     """Which parameters a limit holds, as far as numbers tell."""
     lower, upper = limits
     near = _NEAR * np.maximum(1, np.abs(x))
     return (x - lower <= near) | (upper - x <= near)
 
 
-def _check_held(name: str, slope: ndarray, at: Any) -> None:
+def _check_held(name: str, slope: ndarray, at: AnyArray) -> None:
     """Refuse a parameter at a limit where the gradient is zero too: to one side it moves, to the other it does not."""
     size = max(1.0, float(np.max(np.abs(slope), initial=0)))
     if np.any(at & (np.abs(slope) <= 1e-6 * size)):
@@ -75,7 +76,7 @@ def _solution(found: Any) -> Any:
     return found if "success" in found else {"x": found.x, "success": True}
 
 
-def limits_of(bounds: Any) -> Any:
+def limits_of(bounds: Any) -> tuple[AnyArray, AnyArray] | None:
     """(lower, upper) of SciPy's `Bounds`, or of a pair for each parameter."""
     if bounds is None:
         return None
@@ -86,7 +87,7 @@ def limits_of(bounds: Any) -> Any:
     return lower, upper
 
 
-def _minimize(name: str, *given: Any, **named: Any) -> Any:
+def _minimize(name: str, *given: object, **named: object) -> OptimizeResult:
     call = Call(name, ("x0", "bracket"), given, named)
     if listed(call.given.get("constraints", ())):
         raise GradientError(
@@ -100,7 +101,7 @@ def _minimize(name: str, *given: Any, **named: Any) -> Any:
     return only_differentiable(found, x=x, fun=adopting(objective)(x, *call.args))
 
 
-def _fmin(name: str, starts: Any, *given: Any, **named: Any) -> Any:
+def _fmin(name: str, starts: tuple[str, ...], *given: object, **named: object) -> tuple[Any, ...]:
     call = Call(name, starts, given, named)
     if call.given.get("full_output") or call.given.get("retall"):
         raise GradientError(f"{name}: full_output has no derivative; the result of scipy.optimize.minimize has one.")

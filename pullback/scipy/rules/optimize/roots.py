@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pullback.core.errors import ConvergenceError
+from pullback.core.numpy_types import AnyArray
 from pullback.func.implicit.adopting import adopting
 from pullback.func.implicit.api import custom_fixed_point, custom_root
 from pullback.optimize.results import only_differentiable
 from pullback.scipy.rules.optimize.calls import Call, implicit, without_arrays
 
 
-def _root(name: str, starts: Any, make: Any, *given: Any, **named: Any) -> Any:
+def _root(name: str, starts: tuple[str, ...], make: Callable[..., Any], *given: object, **named: object) -> Any:
     call = Call(name, starts, given, named)
     pair = call.given.get("jac" if name.endswith(".root") else "fprime") is True or call.given.get("fprime2") is True
     function = call.function(with_derivative=pair)
 
-    def solver(start: Any, *plain: Any) -> Any:
+    def solver(start: object, *plain: object) -> Any:
         found = call.solved(*plain)
         return _solution(name, found, bool(call.given.get("full_output"))), found
 
@@ -43,7 +45,7 @@ def _solution(name: str, found: Any, full: bool) -> Any:
     return found
 
 
-def _rest(y: Any, x: Any) -> Any:
+def _rest(y: Any, x: AnyArray) -> Any:
     """Another part of a result."""
     if isinstance(y, dict) and "root" in y:
         y = copy.copy(y)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import Bounds, OptimizeResult
 
 from pullback.core.errors import GradientError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.core.pytree import flatten
 from pullback.func.implicit.adopting import adopting
 from pullback.func.jacobians import jacobian
@@ -27,20 +28,20 @@ _LOSSES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _box(bounds: Any) -> Any:
+def _box(bounds: Any) -> tuple[AnyArray, AnyArray] | None:
     """(lower, upper), or None where there are no limits."""
     lower, upper = (bounds.lb, bounds.ub) if isinstance(bounds, Bounds) else bounds
     return None if np.all(np.isneginf(lower)) and np.all(np.isposinf(upper)) else (np.array(lower), np.array(upper))
 
 
-def _least_squares(name: str, *given: Any, **named: Any) -> Any:
+def _least_squares(name: str, *given: object, **named: object) -> OptimizeResult:
     call = Call(name, ("x0", "x_scale", "diff_step"), given, named)
     loss, scale = call.given["loss"], call.given["f_scale"]
     if not isinstance(loss, str) or loss not in _LOSSES:
         raise GradientError(f"{name}: a loss that is a function has no derivative here; take one of {tuple(_LOSSES)}.")
     function = call.function()
 
-    def cost(x: Any, *args: Any) -> Any:
+    def cost(x: AnyArray, *args: AnyArray) -> AnyArray:
         squares = [(r / scale) ** 2 for r in flatten(function(x, *args))[0]]
         return sum(np.sum(_LOSSES[loss](z)) for z in squares) * scale**2 / 2
 
@@ -48,11 +49,11 @@ def _least_squares(name: str, *given: Any, **named: Any) -> Any:
     return only_differentiable(found, x=x, cost=adopting(cost)(x, *call.args), fun=adopting(function)(x, *call.args))
 
 
-def _leastsq(name: str, *given: Any, **named: Any) -> Any:
+def _leastsq(name: str, *given: object, **named: object) -> Any:
     call = Call(name, ("x0", "diag"), given, named)
     function = call.function()
 
-    def cost(x: Any, *args: Any) -> Any:
+    def cost(x: AnyArray, *args: AnyArray) -> AnyArray:
         return sum(np.sum(r**2) for r in flatten(function(x, *args))[0]) / 2
 
     x, found = minimum(call, cost, None)
@@ -61,7 +62,7 @@ def _leastsq(name: str, *given: Any, **named: Any) -> Any:
     raise GradientError(f"{name}: full_output has no derivative; call scipy.optimize.least_squares.")
 
 
-def _curve_fit(name: str, *given: Any, **named: Any) -> Any:
+def _curve_fit(name: str, *given: object, **named: object) -> tuple[AnyArray, AnyArray]:
     """The parameters by the implicit function theorem, and their covariance by its formula, with exact slopes."""
     call = Call(name, ("p0",), given, named, ("xdata", "ydata", "sigma"))
     if call.given["full_output"] or call.given["nan_policy"] is not None:
@@ -69,7 +70,7 @@ def _curve_fit(name: str, *given: Any, **named: Any) -> Any:
     call.given |= {key: x if (x := call.given[key]) is None else _data(x) for key in ("xdata", "ydata", "sigma")}
     limits = _box(call.given["bounds"])
 
-    def weighed(r: Any, sigma: Any) -> Any:
+    def weighed(r: AnyArray, sigma: AnyArray | None) -> AnyArray:
         if sigma is None:
             return r
         if np.ndim(sigma) < 2:
@@ -77,7 +78,7 @@ def _curve_fit(name: str, *given: Any, **named: Any) -> Any:
         read = np.tril(sigma)  # as SciPy does: a change above the diagonal changes nothing
         return np.linalg.solve(np.linalg.cholesky(read + np.tril(sigma, -1).T), r)
 
-    def cost(p: Any, *args: Any) -> Any:
+    def cost(p: AnyArray, *args: AnyArray) -> AnyArray:
         x, y, sigma = call.own(args)
         return np.sum(weighed(array(call.holding(args)(x, *p)) - y, sigma) ** 2) / 2
 
@@ -91,26 +92,26 @@ def _curve_fit(name: str, *given: Any, **named: Any) -> Any:
     return popt, np.linalg.inv(slopes.T @ slopes) * variance
 
 
-def _data(x: Any) -> Any:
+def _data(x: Any) -> AnyArray:
     """Data as an array, unless the model takes something else."""
     return array(x) if isinstance(x, (list, tuple)) else x
 
 
-def _lsq_linear(name: str, *given: Any, **named: Any) -> Any:
+def _lsq_linear(name: str, *given: object, **named: object) -> OptimizeResult:
     call = Call(name, (), given, named, ("A", "b"))
     x, found = minimum(call, _linear_cost, _box(call.given["bounds"]))
     A, b = call.args
     return only_differentiable(found, x=x, cost=_linear_cost(x, A, b), fun=A @ x - b)
 
 
-def _nnls(name: str, *given: Any, **named: Any) -> Any:
+def _nnls(name: str, *given: object, **named: object) -> tuple[AnyArray, AnyArray]:
     call = Call(name, (), given, named, ("A", "b"))
     x, _ = minimum(call, _linear_cost, (0.0, np.inf))
     A, b = call.args
     return x, np.sqrt(np.sum((A @ x - b) ** 2))
 
 
-def _isotonic(name: str, y: Any, *, weights: Any = None, increasing: bool = True) -> Any:
+def _isotonic(name: str, y: ArrayLike, *, weights: AnyArray | None = None, increasing: bool = True) -> AnyArray:
     """Means, weighted, over blocks, which are constant between jumps."""
     y = array(y)
     sizes = np.ones(y.shape) if weights is None else array(weights)
@@ -122,7 +123,7 @@ def _isotonic(name: str, y: Any, *, weights: Any = None, increasing: bool = True
     return OptimizeResult(x=means[number], weights=members @ sizes, blocks=found.blocks)
 
 
-def _linear_cost(x: Any, A: Any, b: Any) -> Any:
+def _linear_cost(x: AnyArray, A: AnyArray, b: AnyArray) -> AnyArray:
     return np.sum((A @ x - b) ** 2) / 2
 
 

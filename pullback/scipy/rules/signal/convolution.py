@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from scipy import fft as _fft
 
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axes, Numeric
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array, floating, needs_grad
 from pullback.scipy.rules.signal.operators import correlated
 
 
-def _pair(name: str, first: Any, second: Any) -> Any:
+def _pair(name: str, first: ArrayLike, second: ArrayLike) -> tuple[AnyArray, AnyArray]:
     first, second = floating(array(first)), floating(array(second))
     if first.ndim != second.ndim:
         raise ValueError(f"{name}: both inputs must have as many dimensions, got {first.ndim} and {second.ndim}.")
@@ -26,7 +27,7 @@ def _full(x: AnyArray, w: AnyArray) -> AnyArray:
     return correlated(np.pad(x, around), w[(slice(None, None, -1),) * w.ndim], w.ndim)
 
 
-def _cut(full: Any, shape: Any, axes: Any) -> AnyArray:
+def _cut(full: AnyArray, shape: dict[int, int], axes: Sequence[int]) -> AnyArray:
     """The middle of `full` with these sizes along the axes."""
     index = [slice(None)] * full.ndim
     for axis in axes:
@@ -35,7 +36,7 @@ def _cut(full: Any, shape: Any, axes: Any) -> AnyArray:
     return full[tuple(index)]
 
 
-def _of_mode(full: Any, x: Any, w: Any, mode: str, axes: Any) -> AnyArray:
+def _of_mode(full: AnyArray, x: AnyArray, w: AnyArray, mode: str, axes: Sequence[int]) -> AnyArray:
     if mode == "full":
         return full
     if mode == "same":
@@ -46,7 +47,7 @@ def _of_mode(full: Any, x: Any, w: Any, mode: str, axes: Any) -> AnyArray:
     return _cut(full, shape, axes)
 
 
-def _nested(name: str, x: Any, w: Any, axes: Any, mode: str) -> None:
+def _nested(name: str, x: AnyArray, w: AnyArray, axes: Sequence[int], mode: str) -> None:
     signs = {np.sign(x.shape[axis] - w.shape[axis]) for axis in axes}
     if mode == "valid" and {1, -1} <= signs:
         raise ValueError(f"{name}: for 'valid' mode, one must be at least as large as the other in every dimension")
@@ -75,7 +76,7 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
 
 
 @scipy_rule("scipy.signal.fftconvolve")
-def fftconvolve(in1: AnyArray | float, in2: AnyArray | float, mode: str = "full", axes: Any = None) -> AnyArray:
+def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Axes = None) -> AnyArray:
     """The product of the transforms, along some axes; the others are broadcast."""
     x, w = _pair("fftconvolve", in1, in2)
     if x.ndim == 0:
@@ -99,7 +100,7 @@ def fftconvolve(in1: AnyArray | float, in2: AnyArray | float, mode: str = "full"
 scipy_rule("scipy.signal.oaconvolve")(fftconvolve)
 
 
-def _in_plane(kind_of: str, x: Any, w: Any, mode: str, boundary: str, fillvalue: Any) -> AnyArray:
+def _in_plane(kind_of: str, x: ArrayLike, w: ArrayLike, mode: str, boundary: str, fillvalue: Numeric) -> AnyArray:
     x, w = _pair(kind_of, x, w)
     if x.ndim != 2:
         raise ValueError(f"{kind_of} inputs must both be 2-D arrays")
@@ -119,7 +120,7 @@ def _in_plane(kind_of: str, x: Any, w: Any, mode: str, boundary: str, fillvalue:
     elif boundary in ("fill", "pad"):
         padded = np.pad(x, around)
     elif boundary in ("symm", "symmetric", "wrap", "circular"):
-        kind: Any = "symmetric" if boundary.startswith("symm") else "wrap"
+        kind: Literal["symmetric", "wrap", "constant"] = "symmetric" if boundary.startswith("symm") else "wrap"
         places = [np.pad(np.arange(n), width, kind) for n, width in zip(x.shape, around, strict=True)]
         padded = x[np.ix_(*places)]
     else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import signal
 
@@ -33,7 +31,7 @@ def _without_leading_zeros(x: AnyArray) -> AnyArray:
 
 @scipy_rule("scipy.signal.savgol_coeffs")
 def savgol_coeffs(
-    window_length: int, polyorder: int, deriv: int = 0, delta: AnyArray | float = 1.0, **options: Any
+    window_length: int, polyorder: int, deriv: int = 0, delta: AnyArray | float = 1.0, **options: object
 ) -> AnyArray:
     """Differentiable in the distance of the samples, the one number among the arguments that has a derivative."""
     return signal.savgol_coeffs(window_length, polyorder, deriv, **options) / array(delta) ** deriv

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.errors import OperatorError
-from pullback.core.numpy_types import AnyArray
+from pullback.core.numpy_types import AnyArray, ArrayLike, Arrays, Numeric
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.ways import runs_with
 from pullback.interop.operands import array, floating, moveaxis
@@ -19,7 +19,7 @@ from pullback.scipy.rules.signal.operators import moving_sum, recursion
 
 
 @scipy_rule("scipy.signal.lfilter")
-def lfilter(b: AnyArray | float, a: AnyArray | float, x: Any, axis: int = -1, zi: Any = None) -> Any:
+def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None = None) -> Arrays:
     """A rational filter along one axis: differentiable in b, a, x and zi."""
     b, a, x = _with_a_dimension(b), _with_a_dimension(a), _with_a_dimension(x)
     if b.ndim != 1 or a.ndim != 1 or not b.size or not a.size:
@@ -41,12 +41,12 @@ def lfilter(b: AnyArray | float, a: AnyArray | float, x: Any, axis: int = -1, zi
     return moveaxis(y, -1, axis), moveaxis(zf, -1, axis)
 
 
-def _with_a_dimension(x: Any) -> AnyArray:
+def _with_a_dimension(x: ArrayLike) -> AnyArray:
     x = floating(array(x))
     return x if x.ndim else np.atleast_1d(x)
 
 
-def _filtered(b: Any, a: Any, x: Any, zi: Any) -> Any:
+def _filtered(b: AnyArray, a: AnyArray, x: AnyArray, zi: AnyArray | None) -> tuple[AnyArray, AnyArray | None]:
     """(y, what the filter keeps after the last step, if zi is given) along the last dimension."""
     order = max(b.size, a.size) - 1
     if zi is None:
@@ -64,12 +64,12 @@ def _filtered(b: Any, a: Any, x: Any, zi: Any) -> Any:
     return y, left[..., n:]
 
 
-def _ended(x: Any, zeros: int) -> Any:
+def _ended(x: AnyArray, zeros: int) -> AnyArray:
     return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, zeros)])
 
 
 @scipy_rule("scipy.signal.sosfilt")
-def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
+def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None = None) -> Arrays:
     """A cascade of filters of second order: differentiable in sos, x and zi."""
     sos, x = floating(array(sos)), floating(array(x))
     if sos.ndim != 2 or sos.shape[1] != 6:
@@ -90,7 +90,13 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 
 @scipy_rule("scipy.signal.upfirdn")
 def upfirdn(
-    h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: Any = 0
+    h: ArrayLike,
+    x: ArrayLike,
+    up: int = 1,
+    down: int = 1,
+    axis: int = -1,
+    mode: str = "constant",
+    cval: Any = 0,
 ) -> AnyArray:
     """Zeros put between the samples, a filter, and every `down`-th of what comes out."""
     h, x = floating(array(h)), floating(array(x))
@@ -119,7 +125,7 @@ _PADS: dict[str, dict[str, Any]] = {
 }
 
 
-def _continued(x: Any, more: int, mode: str, cval: Any) -> AnyArray:
+def _continued(x: AnyArray, more: int, mode: str, cval: Numeric) -> AnyArray:
     """`x` with so many numbers more at each end of its last dimension, as SciPy continues a signal."""
     ends, n = [(0, 0)] * (x.ndim - 1) + [(more, more)], x.shape[-1]
     if mode == "constant":
@@ -137,7 +143,7 @@ def _continued(x: Any, more: int, mode: str, cval: Any) -> AnyArray:
     return padded
 
 
-def _normalised(b: AnyArray, a: AnyArray, *more: Any, **named: Any) -> Any:
+def _normalised(b: AnyArray, a: AnyArray, *more: object, **named: object) -> tuple[tuple[Any, ...], dict[str, object]]:
     """The coefficients divided by a[0], which SciPy's Python leaves out where that is 1."""
     b, a = (floating(np.atleast_1d(array(x))) for x in (b, a))
     return (b / a[0], a / a[0], *more), named

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ _CONVOLVED_FROM = 20_000  # products in a row
 _DIRECT_BELOW = 10_000_000  # products; beyond, transforms are faster
 
 
-def moving_sum(x: AnyArray, b: AnyArray) -> Any:
+def moving_sum(x: AnyArray, b: AnyArray) -> AnyArray:
     """By lfilter, which of one coefficient is a product."""
     if b.shape[-1] == 1:
         return x * b
@@ -32,7 +33,7 @@ def recursion(x: AnyArray, a: AnyArray) -> AnyArray:
     return _by_each_filter(lambda a, x: signal.lfilter(one, a, x), a, x)
 
 
-def _by_each_filter(run: Any, filters: Any, x: AnyArray) -> AnyArray:
+def _by_each_filter(run: Callable[..., Any], filters: AnyArray, x: AnyArray) -> AnyArray:
     """Each filter along the rows that are its own: dimensions in front are broadcast, those of stride 0 are one."""
     dtype = np.result_type(x, filters)
     filters, x = filters.astype(dtype, copy=False), x.astype(dtype, copy=False)
@@ -55,7 +56,7 @@ def lagged_products(x: AnyArray, y: AnyArray, lags: int) -> AnyArray:
     return np.stack([np.vecdot(y[..., : max(size - k, 0)], x[..., k:]) for k in range(lags)], -1)
 
 
-def correlated(x: Any, w: Any, dims: int) -> AnyArray:
+def correlated(x: AnyArray, w: np.ndarray[Any, Any], dims: int) -> AnyArray:
     """By a product with all windows, or by transforms where that is faster."""
     dtype = np.result_type(x, w)
     x, w = x.astype(dtype, copy=False), w.astype(dtype, copy=False)
@@ -75,7 +76,8 @@ def correlated(x: Any, w: Any, dims: int) -> AnyArray:
         flat = windows.reshape((*front, math.prod(sizes), w[(0,) * (w.ndim - dims)].size))
         found = (flat @ w.reshape((*w.shape[: w.ndim - dims], -1, 1)))[..., 0]
         return found.reshape((*found.shape[:-1], *sizes))
-    w = w[(..., *[slice(None, None, -1)] * dims)]
+    backwards: tuple[Any, ...] = (..., *[slice(None, None, -1)] * dims)
+    w = w[backwards]
     rank = max(x.ndim, w.ndim)
     x, w = (a.reshape((1,) * (rank - a.ndim) + a.shape) for a in (x, w))
     return signal.fftconvolve(x, w, "valid", tuple(range(rank - dims, rank)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ def _values(x: Any) -> Any:
     return plain(x, lambda tensor: frozen(tensor, "find_peaks")[()])
 
 
-def _prominences(x: Any, peaks: Any, left: Any, right: Any) -> AnyArray:
+def _prominences(x: AnyArray, peaks: AnyArray, left: AnyArray, right: AnyArray) -> AnyArray:
     return x[peaks] - ops.maximum(x[left], x[right])
 
 
 def _widths(
-    x: Any, peaks: Any, rel_height: Any, prominences: Any, found: Any
+    x: AnyArray, peaks: AnyArray, rel_height: AnyArray | float, prominences: AnyArray, found: Sequence[AnyArray]
 ) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     """As `peak_widths` gives them, of which `found` are the plain ones: where the lines of height cross the signal."""
     heights, known = x[peaks] - prominences * rel_height, _values(x)
@@ -38,7 +39,7 @@ def _widths(
 
 
 @scipy_rule("scipy.signal.peak_prominences")
-def peak_prominences(x: ArrayLike, peaks: Any, wlen: Any = None) -> tuple[AnyArray, AnyArray, AnyArray]:
+def peak_prominences(x: ArrayLike, peaks: ArrayLike, wlen: int | None = None) -> tuple[AnyArray, AnyArray, AnyArray]:
     """How far each peak stands out above the higher of its bases."""
     x = floating(array(x))
     _, left, right = signal.peak_prominences(_values(x), peaks := _values(peaks), _values(wlen))
@@ -47,8 +48,12 @@ def peak_prominences(x: ArrayLike, peaks: Any, wlen: Any = None) -> tuple[AnyArr
 
 @scipy_rule("scipy.signal.peak_widths")
 def peak_widths(
-    x: ArrayLike, peaks: Any, rel_height: AnyArray | float = 0.5, prominence_data: Any = None, wlen: Any = None
-) -> Any:
+    x: ArrayLike,
+    peaks: ArrayLike,
+    rel_height: AnyArray | float = 0.5,
+    prominence_data: tuple[ArrayLike, ...] | None = None,
+    wlen: int | None = None,
+) -> tuple[AnyArray, ...]:
     """(width, height at which it is measured, left end, right end) of each peak."""
     x = floating(array(x))
     if prominence_data is None:
@@ -59,7 +64,7 @@ def peak_widths(
 
 
 @scipy_rule("scipy.signal.find_peaks")
-def find_peaks(*args: Any, **kwargs: Any) -> Any:
+def find_peaks(*args: object, **kwargs: object) -> tuple[np.ndarray[Any, Any], dict[str, AnyArray]]:
     """The peaks, plain whole numbers, and their properties; limits that select some have no derivative."""
     given = inspect.signature(signal.find_peaks).bind(*args, **kwargs)
     given.apply_defaults()

@@ -19,8 +19,10 @@ from pullback.scipy.rules.signal.filters import upfirdn
 
 
 @scipy_rule("scipy.signal.savgol_filter")
-def savgol_filter(x: Any, window_length: int, polyorder: int, deriv: int = 0, delta: Any = 1.0, axis: int = -1,
-                  mode: str = "interp", cval: float = 0.0) -> AnyArray:  # fmt: skip
+def savgol_filter(
+    x: ArrayLike, window_length: int, polyorder: int, deriv: int = 0, delta: ArrayLike = 1.0, axis: int = -1,
+    mode: str = "interp", cval: float = 0.0,
+) -> AnyArray:  # fmt: skip
     """A convolution; with mode "interp" the ends are those of polynomials through the first and the last window."""
     if mode not in ("mirror", "constant", "nearest", "interp", "wrap"):
         raise ValueError("mode must be 'mirror', 'constant', 'nearest' 'wrap' or 'interp'.")
@@ -69,7 +71,9 @@ def detrend(
 
 
 @scipy_rule("scipy.signal.decimate")
-def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, zero_phase: bool = True) -> AnyArray:
+def decimate(
+    x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axis: int = -1, zero_phase: bool = True
+) -> AnyArray:
     """Every q-th sample of what a low-pass filter leaves."""
     x, q = floating(array(x)), operator.index(q)
     if ftype == "fir":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -11,7 +11,15 @@ from pullback.interop.adopt.rules import scipy_rule
 
 
 @scipy_rule("scipy.signal._spectral_py._fft_helper")
-def parts(x: Any, win: Any, detrend_func: Any, nperseg: int, noverlap: int, nfft: int, sides: str) -> AnyArray:
+def parts(
+    x: AnyArray,
+    win: AnyArray,
+    detrend_func: Callable[[AnyArray], AnyArray],
+    nperseg: int,
+    noverlap: int,
+    nfft: int,
+    sides: str,
+) -> AnyArray:
     """The transform of each part, along the last dimension, which is the last but one then."""
     starts = np.arange(0, x.shape[-1] - nperseg + 1, nperseg - noverlap)
     cut = win * detrend_func(x[..., starts[:, None] + np.arange(nperseg)])

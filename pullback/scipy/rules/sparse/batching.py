@@ -8,12 +8,13 @@ from typing import Any
 from pullback.arrays.batched.array import Batch
 from pullback.arrays.batched.rules import rule, with_leading
 from pullback.arrays.batched.values import is_batched, run, shape_of
+from pullback.core.numpy_types import AnyArray
 
 
 def _on_columns(name: str) -> Callable[..., Any]:
     of_all = with_leading(name, (0, 1))
 
-    def on_columns(batch: Batch, data: Any, x: Any, *more: Any) -> Any:
+    def on_columns(batch: Batch, data: AnyArray, x: Any, *more: object) -> AnyArray:
         if is_batched(batch, data) or not is_batched(batch, x):
             return of_all(batch, data, x, *more)
         shape = shape_of(x)  # of one element: (n,) or (n, k)

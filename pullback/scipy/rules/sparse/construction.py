@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.calls import plain
 from pullback.interop.adopt.scipy.ways import gives_no_gradient
@@ -18,7 +19,9 @@ from pullback.scipy.rules.sparse.sparse_array import (
     DROPPED,
     KINDS,
     STORED,
+    MatrixLike,
     Sparse,
+    SparseLike,
     compressed,
     from_entries,
     is_sparse,
@@ -27,18 +30,29 @@ from pullback.scipy.rules.sparse.sparse_array import (
     sparse,
 )
 
+if TYPE_CHECKING:
+    from pullback.scipy.rules.sparse.types import Genuine, Places
+
 
 def _class_rule(kind: type) -> None:
     form = kind.__name__[:3]
 
-    def rule(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False, **options: Any) -> Any:
+    def rule(
+        arg1: MatrixLike | tuple[Any, ...],
+        shape: tuple[int, int] | None = None,
+        dtype: DTypeLike = None,
+        copy: bool = False,
+        **options: Any,
+    ) -> Sparse:
         made = _made(kind, form, arg1, shape, options if not copy else {**options, "copy": copy})
         return made if dtype is None else made.astype(dtype, copy=False)
 
     scipy_rule(f"scipy.sparse.{kind.__name__}")(rule)
 
 
-def _made(kind: Any, form: str, arg1: Any, shape: Any, options: Any) -> Any:
+def _made(
+    kind: type, form: str, arg1: MatrixLike | tuple[Any, ...], shape: tuple[int, int] | None, options: dict[str, Any]
+) -> Sparse:
     if is_sparse(arg1):
         return sparse(arg1).asformat(form, **options).like(kind)
     if isinstance(arg1, tuple) and len(arg1) == 2 and form == "bsr":
@@ -64,24 +78,28 @@ def _made(kind: Any, form: str, arg1: Any, shape: Any, options: Any) -> Any:
     return rearranged(lambda x: _genuine(kind, x, shape, options), dense, DROPPED)
 
 
-def _of_coordinates(kind: Any, data: Any, rows: Any, cols: Any, shape: Any, copy: bool) -> Any:
-    rows, cols = (np.asarray(plain(x)).ravel() for x in (rows, cols))
-    if data.ndim != 1 or not len(rows) == len(cols) == data.shape[0]:
+def _of_coordinates(
+    kind: type, data: AnyArray, rows: ArrayLike, cols: ArrayLike, shape: tuple[int, int] | None, copy: bool
+) -> Sparse:
+    i, j = (np.asarray(plain(x)).ravel() for x in (rows, cols))
+    if data.ndim != 1 or not len(i) == len(j) == data.shape[0]:
         checked = np.zeros(data.shape)  # SciPy says what is wrong, or broadcasts
-        rows, cols = scipy.sparse.coo_array((checked, (rows, cols)), shape).coords
+        i, j = scipy.sparse.coo_array((checked, (i, j)), shape).coords
         data = np.ravel(data)
     if shape is None:
-        shape = (rows.max() + 1, cols.max() + 1)
-    scipy.sparse.coo_array((np.zeros(len(rows)), (rows, cols)), shape)  # which checks the indices
-    index = scipy.sparse.get_index_dtype(maxval=max(*shape, len(rows)))
-    return from_entries(data, rows.astype(index), cols.astype(index), shape, kind, STORED, copy=copy)
+        shape = (i.max() + 1, j.max() + 1)
+    scipy.sparse.coo_array((np.zeros(len(i)), (i, j)), shape)  # which checks the indices
+    index = scipy.sparse.get_index_dtype(maxval=max(*shape, len(i)))
+    return from_entries(data, i.astype(index), j.astype(index), shape, kind, STORED, copy=copy)
 
 
-def _kind_of(form: str, like: Any) -> Any:
+def _kind_of(form: str, like: type) -> type:
     return getattr(scipy.sparse, f"{form}_{like.__name__[4:]}")
 
 
-def _genuine(kind: Any, arg1: Any, shape: Any, options: Any) -> Any:
+def _genuine(
+    kind: type, arg1: ArrayLike | tuple[Any, ...], shape: tuple[int, int] | None, options: dict[str, Any]
+) -> Genuine:
     return kind(arg1, shape=shape, **options)
 
 
@@ -94,7 +112,7 @@ def _arranging(name: str) -> Callable[..., Any]:
     """The rule of a function that arranges the numbers of its first argument."""
     function = getattr(scipy.sparse, name)
 
-    def rule(first: Any, *args: Any, **kwargs: Any) -> Any:
+    def rule(first: object, *args: object, **kwargs: object) -> Sparse:
         dtype = kwargs.pop("dtype", None)
         rest, named = plain(args), plain(kwargs)
         tree = list(first) if isinstance(first, tuple) else first
@@ -114,7 +132,7 @@ for _name in (
 
 
 @scipy_rule("scipy.sparse.kron")
-def kron(A: Any, B: Any, format: Any = None) -> Any:
+def kron(A: MatrixLike, B: MatrixLike, format: str | None = None) -> Sparse:
     """The Kronecker product."""
     A, B = _two(A, B)
     data = np.ravel(np.expand_dims(A._data, 1) * B._data)
@@ -126,7 +144,7 @@ def kron(A: Any, B: Any, format: Any = None) -> Any:
 
 
 @scipy_rule("scipy.sparse.kronsum")
-def kronsum(A: Any, B: Any, format: Any = None) -> Any:
+def kronsum(A: MatrixLike, B: MatrixLike, format: str | None = None) -> Sparse:
     """The Kronecker sum: of I and A, and of B and I."""
     A, B = _two(A, B)
     one, two = (scipy.sparse.eye_array(X.shape[0], format="csr") for X in (A, B))
@@ -134,18 +152,18 @@ def kronsum(A: Any, B: Any, format: Any = None) -> Any:
     return found.asformat(format)
 
 
-def _two(A: Any, B: Any) -> tuple[Sparse, Sparse]:
+def _two(A: MatrixLike, B: MatrixLike) -> tuple[Sparse, Sparse]:
     first, second = (sparse(x) if is_sparse(x) else _made(scipy.sparse.csr_matrix, "csr", x, None, {}) for x in (A, B))
     return first.asformat("csr"), second.asformat("csr")
 
 
-def _kind(form: str, *parts: Sparse) -> Any:
+def _kind(form: str, *parts: Sparse) -> type:
     face = "array" if any(not p.is_matrix for p in parts) else "matrix"
     return getattr(scipy.sparse, f"{form}_{face}")
 
 
 @scipy_rule("scipy.sparse.find")
-def find(A: Any) -> Any:
+def find(A: SparseLike) -> tuple[Places, Places, AnyArray]:
     """Rows, columns and values of the entries."""
     A = sparse(A)
     A = A if A.pattern.is_canonical(None) else A.merged()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse.linalg
 from scipy.sparse.linalg import LinearOperator
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike, Arrays, Numeric
 from pullback.interop.adopt.dispatchers import at_stake
 from pullback.interop.adopt.rules import IMPLICIT, scipy_rule
 from pullback.interop.adopt.scipy.calls import plain
@@ -21,6 +22,11 @@ from pullback.scipy.rules.sparse.operators import eigenpairs, eigenvalues
 from pullback.scipy.rules.sparse.pattern import Pattern
 from pullback.scipy.rules.sparse.solvers import Factors
 from pullback.scipy.rules.sparse.solving import as_sparse, factored
+from pullback.scipy.rules.sparse.sparse_array import OperatorLike
+
+if TYPE_CHECKING:
+    from pullback.scipy.rules.sparse.sparse_array import Sparse
+    from pullback.scipy.rules.sparse.types import Compressed
 
 
 class Pairs:
@@ -38,7 +44,7 @@ class Pairs:
         """Sparse LU factors, of one system."""
         return Factors(factored)
 
-    def bordered(self, pattern: Any, k: int) -> Pattern:
+    def bordered(self, pattern: Pattern, k: int) -> Pattern:
         """The pattern of ((A - w, V), (V^H, 0)), whose values are those of A, n times -w, V, conj V."""
         if self._known[0] is not pattern:
             n = pattern.shape[0]
@@ -56,7 +62,7 @@ def _options(function: str, names: Sequence[str], args: Sequence[Any], options: 
     return {name: plain(x, lambda t: frozen(t, function)) for name, x in given.items()}
 
 
-def _in_order_of_values_alone(w: Any, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+def _in_order_of_values_alone(w: AnyArray, function: Callable[..., Any], *args: object, **options: Any) -> AnyArray:
     """The eigenvalues in the order in which SciPy gives them without vectors.
 
     This is ARPACK's own order, which depends on its course and stands nowhere else: SciPy solves a second time for it.
@@ -65,7 +71,7 @@ def _in_order_of_values_alone(w: Any, function: Callable[..., Any], *args: Any, 
     return w[order_like(frozen(w, function.__name__), alone)]
 
 
-def _matrix(A: Any, name: str) -> Any:
+def _matrix(A: OperatorLike, name: str) -> Sparse:
     if isinstance(A, LinearOperator) and issubclass(type(A), Holder):
         A = A.A
     if isinstance(A, LinearOperator):
@@ -76,7 +82,14 @@ def _matrix(A: Any, name: str) -> Any:
 
 
 @scipy_rule("scipy.sparse.linalg.eigsh")
-def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **options: Any) -> Any:
+def eigsh(
+    A: OperatorLike,
+    k: int = 6,
+    M: OperatorLike | None = None,
+    sigma: Numeric | None = None,
+    *args: object,
+    **options: Any,
+) -> Arrays:
     """k eigenvalues of a Hermitian matrix, and their vectors."""
     if M is not None or at_stake(sigma):
         raise UnsupportedError(
@@ -94,7 +107,14 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **op
 
 
 @scipy_rule("scipy.sparse.linalg.eigs")
-def eigs(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **options: Any) -> Any:
+def eigs(
+    A: OperatorLike,
+    k: int = 6,
+    M: OperatorLike | None = None,
+    sigma: Numeric | None = None,
+    *args: object,
+    **options: Any,
+) -> AnyArray:
     """k eigenvalues of a matrix, whose vectors have no rule."""
     if M is not None or at_stake(sigma):
         raise UnsupportedError("scipy.sparse.linalg.eigs: there is no rule with M, or with a Tensor as sigma.")
@@ -112,7 +132,15 @@ def eigs(A: Any, k: int = 6, M: Any = None, sigma: Any = None, *args: Any, **opt
 
 
 @scipy_rule("scipy.sparse.linalg.lobpcg")
-def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None, *args: Any, **options: Any) -> Any:
+def lobpcg(
+    A: OperatorLike,
+    X: ArrayLike,
+    B: OperatorLike | None = None,
+    M: OperatorLike | None = None,
+    Y: ArrayLike | None = None,
+    *args: object,
+    **options: Any,
+) -> tuple[AnyArray, AnyArray]:
     """As many eigenvalues of a Hermitian matrix as X has columns, and their vectors."""
     if B is not None or Y is not None:
         raise UnsupportedError("scipy.sparse.linalg.lobpcg: there is no rule with B or Y: take scipy.linalg.eigh.")
@@ -134,7 +162,9 @@ def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None, *args: A
 
 
 @scipy_rule("scipy.sparse.linalg.svds")
-def svds(A: Any, k: int = 6, *args: Any, **options: Any) -> Any:
+def svds(
+    A: OperatorLike, k: int = 6, *args: object, **options: Any
+) -> AnyArray | tuple[AnyArray | None, AnyArray, AnyArray | None]:
     """k singular values and their vectors: (u, v) / sqrt 2 is an eigenvector of ((0, A), (A^H, 0))."""
     names = ("ncv", "tol", "which", "v0", "maxiter", "return_singular_vectors", "solver", "rng", "options")
     options = _options("svds", names, args, options)
@@ -142,7 +172,7 @@ def svds(A: Any, k: int = 6, *args: Any, **options: Any) -> Any:
     A = _matrix(A, "svds")
     m, n = A.shape
 
-    def pairs(matrix: Any) -> Any:
+    def pairs(matrix: Compressed) -> tuple[AnyArray, AnyArray]:
         u, s, vh = scipy.sparse.linalg.svds(matrix[:m, m:], k, **options)
         return s, np.concatenate([u, vh.conj().T]) / np.sqrt(2)
 

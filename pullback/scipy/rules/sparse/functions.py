@@ -9,6 +9,7 @@ import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike, Numeric
 from pullback.interop.adopt.dispatchers import at_stake
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.calls import plain
@@ -17,11 +18,19 @@ from pullback.interop.holders import Holder
 from pullback.interop.operands import array, frozen, ops
 from pullback.scipy.rules.sparse import sparse_array
 from pullback.scipy.rules.sparse.solving import as_sparse, spsolve
-from pullback.scipy.rules.sparse.sparse_array import Sparse, is_sparse, sparse
+from pullback.scipy.rules.sparse.sparse_array import (
+    MatrixLike,
+    OperatorLike,
+    Product,
+    Sparse,
+    SparseLike,
+    is_sparse,
+    sparse,
+)
 
 
 @scipy_rule("scipy.sparse.linalg.inv")
-def inv(A: Any) -> Any:
+def inv(A: MatrixLike) -> Sparse:
     """The inverse, of which all entries are kept."""
     if not is_sparse(A):
         raise TypeError("Input must be a sparse arrays")
@@ -30,14 +39,14 @@ def inv(A: Any) -> Any:
 
 
 @scipy_rule("scipy.sparse.linalg.expm")
-def expm(A: Any) -> Any:
+def expm(A: MatrixLike) -> Product:
     """The exponential of a matrix, which is full."""
     if not is_sparse(A):
         return ops.linalg_matrix_exp(array(A))
     return _all_entries(ops.linalg_matrix_exp(array(sparse(A).toarray())), sparse(A))
 
 
-def _all_entries(dense: Any, A: Sparse) -> Sparse:
+def _all_entries(dense: AnyArray, A: Sparse) -> Sparse:
     made = as_sparse(dense)
     face = "matrix" if A.is_matrix else "array"
     found: Sparse = Sparse(made._data, made.pattern, getattr(scipy.sparse, f"csr_{face}")).asformat(A.format)
@@ -45,13 +54,13 @@ def _all_entries(dense: Any, A: Sparse) -> Sparse:
 
 
 @scipy_rule("scipy.sparse.linalg.matrix_power")
-def matrix_power(A: Any, power: Any) -> Any:
+def matrix_power(A: MatrixLike, power: int) -> Product:
     """A to a whole power."""
     return sparse_array.matrix_power(sparse(A) if is_sparse(A) else array(A), power)
 
 
 @scipy_rule("scipy.sparse.linalg.norm")
-def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
+def norm(x: SparseLike, ord: Any = None, axis: Any = None) -> Numeric:
     """A norm of a matrix, or of its rows or columns."""
     if not is_sparse(x):
         raise TypeError("input is not sparse. use numpy.linalg.norm")
@@ -74,8 +83,14 @@ _TERMS = 32
 
 @scipy_rule("scipy.sparse.linalg.expm_multiply")
 def expm_multiply(
-    A: Any, B: Any, start: Any = None, stop: Any = None, num: Any = None, endpoint: Any = None, traceA: Any = None
-) -> Any:
+    A: Any,
+    B: ArrayLike,
+    start: float | None = None,
+    stop: float | None = None,
+    num: int | None = None,
+    endpoint: bool | None = None,
+    traceA: complex | None = None,
+) -> AnyArray:
     """exp(A) B, or exp(t A) B at equally spaced t, by Taylor series of parts that are short enough for every digit."""
     if at_stake((start, stop)):
         raise UnsupportedError("scipy.sparse.linalg.expm_multiply: start and stop have no rule: scale A instead.")
@@ -97,7 +112,7 @@ def expm_multiply(
     return np.stack(found)
 
 
-def _action(A: Any, B: Any, t: float) -> Any:
+def _action(A: Product, B: AnyArray, t: float) -> AnyArray:
     size = abs(t) * _one_norm(A)
     parts = max(1, int(np.ceil(size / _PART)))
     if parts > _MANY:
@@ -117,8 +132,8 @@ def _action(A: Any, B: Any, t: float) -> Any:
 _MANY = 10_000
 
 
-def _one_norm(A: Any) -> float:
-    if issubclass(type(A), Sparse):
+def _one_norm(A: Product) -> float:
+    if is_sparse(A):
         columns = A.with_values(np.abs(frozen(A._data, "expm_multiply"))).sum(axis=0)
     else:
         columns = np.abs(frozen(A, "expm_multiply")).sum(axis=0)
@@ -128,28 +143,28 @@ def _one_norm(A: Any) -> float:
 class _OperatorOf(LinearOperator, Holder):  # type: ignore[misc]
     """A matrix of tensors as a linear operator."""
 
-    def __init__(self, A: Any) -> None:
+    def __init__(self, A: Product) -> None:
         super().__init__(A.dtype, A.shape)
         self.A = A
 
     def held(self) -> tuple[Any, ...]:
         return self.A.held() if isinstance(self.A, Holder) else (self.A,)
 
-    def plain(self) -> Any:
+    def plain(self) -> LinearOperator:
         return scipy.sparse.linalg.aslinearoperator(plain(self.A))
 
-    def _times(self, x: Any) -> Any:
+    def _times(self, x: AnyArray) -> AnyArray:
         return self.A @ x
 
     _matvec = _matmat = matvec = matmat = dot = __matmul__ = __mul__ = __call__ = _times
 
-    def _adjoint(self) -> Any:
+    def _adjoint(self) -> _OperatorOf:
         return _OperatorOf(np.conj(self.A.T) if not is_sparse(self.A) else self.A.H)
 
-    def _transpose(self) -> Any:
+    def _transpose(self) -> _OperatorOf:
         return _OperatorOf(self.A.T)
 
-    def rmatvec(self, x: Any) -> Any:
+    def rmatvec(self, x: AnyArray) -> AnyArray:
         """A^H x."""
         return self._adjoint().A @ x
 
@@ -157,7 +172,7 @@ class _OperatorOf(LinearOperator, Holder):  # type: ignore[misc]
 
 
 @scipy_rule("scipy.sparse.linalg.aslinearoperator")
-def aslinearoperator(A: Any) -> Any:
+def aslinearoperator(A: OperatorLike) -> LinearOperator:
     """The operator of a matrix."""
     return A if isinstance(A, LinearOperator) else _OperatorOf(sparse(A) if is_sparse(A) else array(A))
 

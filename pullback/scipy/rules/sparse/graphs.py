@@ -6,22 +6,29 @@ lengths are sums of the weights along them.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 from scipy.sparse import csgraph
 
 from pullback.core.errors import UnsupportedError
+from pullback.core.numpy_types import AnyArray, Arrays, DTypeLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.ways import gives_no_gradient
 from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.sparse.operators import spmap
 from pullback.scipy.rules.sparse.pattern import Pattern
-from pullback.scipy.rules.sparse.sparse_array import STORED, Sparse, applied, is_sparse, sparse
+from pullback.scipy.rules.sparse.sparse_array import STORED, MatrixLike, Product, Sparse, applied, is_sparse, sparse
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from pullback.scipy.rules.sparse.types import Places
 
 
-def _weights(graph: Any, name: str) -> tuple[Any, Any]:
+def _weights(graph: MatrixLike, name: str) -> tuple[Any, Any]:
     """(values of the edges, matrix of their numbers from 1 on): SciPy's entries, or what is neither 0 nor infinite."""
     if is_sparse(graph):
         A = sparse(graph).asformat("csr")
@@ -45,7 +52,7 @@ def _weights(graph: Any, name: str) -> tuple[Any, Any]:
 def _paths(name: str) -> None:
     function = getattr(csgraph, name)
 
-    def rule(csgraph: Any, *args: Any, **options: Any) -> Any:
+    def rule(csgraph: MatrixLike, *args: object, **options: object) -> Arrays:
         wanted = options.pop("return_predecessors", False)
         if options.get("min_only"):
             raise UnsupportedError(f"scipy.sparse.csgraph.{name}: min_only has no rule; take the least of the lengths.")
@@ -56,19 +63,27 @@ def _paths(name: str) -> None:
         values, numbers = _weights(csgraph, name)
         plain = scipy.sparse.csr_array((frozen(values, name), numbers.indices, numbers.indptr), shape=numbers.shape)
         lengths, before, *rest = function(plain, return_predecessors=True, **options)
-        found = _sums_along(values, plain, numbers, lengths, before, options.get("directed", True))
+        found = _sums_along(values, plain, numbers, lengths, before, bool(options.get("directed", True)))
         return (found, before, *rest) if wanted else found
 
     scipy_rule(f"scipy.sparse.csgraph.{name}")(rule)
 
 
-def _sums_along(values: Any, plain: Any, numbers: Any, lengths: Any, before: Any, directed: bool) -> Any:
+def _sums_along(
+    values: AnyArray,
+    plain: csr_array,
+    numbers: csr_array,
+    lengths: np.ndarray[Any, Any],
+    before: Places,
+    directed: bool,
+) -> AnyArray:
     """The sums of weights along the paths that the predecessors tell of; what is not reached stays infinite."""
     n = numbers.shape[0]
     tables = np.atleast_2d(before)
     row, at = (x.ravel() for x in np.indices(tables.shape))
     goal = np.arange(tables.size)
-    here, edges, goals = at.copy(), [], []
+    here: Places = at.copy()
+    edges, goals = [], []
     edge_of = _edge_finder(plain, numbers, directed)
     while True:
         previous = tables[row, here]
@@ -88,11 +103,11 @@ def _sums_along(values: Any, plain: Any, numbers: Any, lengths: Any, before: Any
     return sums + np.where(np.isfinite(lengths), 0.0, lengths)
 
 
-def _edge_finder(plain: Any, numbers: Any, directed: bool) -> Any:
-    def among(matrix: Any, i: Any, j: Any) -> Any:
+def _edge_finder(plain: csr_array, numbers: csr_array, directed: bool) -> Callable[[Places, Places], Places]:
+    def among(matrix: csr_array, i: Places, j: Places) -> Places:
         return np.asarray(matrix[i, j]).ravel()
 
-    def find(i: Any, j: Any) -> Any:
+    def find(i: Places, j: Places) -> Places:
         forward = among(numbers, i, j).astype(int)
         if not directed:
             back = among(numbers, j, i).astype(int)
@@ -108,7 +123,7 @@ for _name in ("bellman_ford", "dijkstra", "floyd_warshall", "johnson", "shortest
 
 
 @scipy_rule("scipy.sparse.csgraph.minimum_spanning_tree")
-def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
+def minimum_spanning_tree(csgraph: MatrixLike, overwrite: bool = False) -> Sparse:
     """The edges of the tree, as a sparse matrix."""
     values, numbers = _weights(csgraph, "minimum_spanning_tree")
     plain = frozen(values, "minimum_spanning_tree")
@@ -124,16 +139,16 @@ def minimum_spanning_tree(csgraph: Any, overwrite: bool = False) -> Any:
 
 @scipy_rule("scipy.sparse.csgraph.laplacian")
 def laplacian(
-    csgraph: Any,
+    csgraph: MatrixLike,
     normed: bool = False,
     return_diag: bool = False,
     use_out_degree: bool = False,
     *,
     copy: bool = True,
     form: str = "array",
-    dtype: Any = None,
+    dtype: DTypeLike = None,
     symmetrized: bool = False,
-) -> Any:
+) -> Product | tuple[Product, AnyArray]:
     """Degrees on the diagonal, minus the weights; divided by roots of the degrees if normed."""
     if form != "array" or dtype is not None:
         raise UnsupportedError('scipy.sparse.csgraph.laplacian: only form="array" and no dtype have a rule.')
@@ -164,7 +179,7 @@ def laplacian(
     return (made, roots) if return_diag else made
 
 
-def _diagonal(values: Any, like: Sparse) -> Sparse:
+def _diagonal(values: AnyArray, like: Sparse) -> Sparse:
     """A diagonal matrix of the same class."""
     each = np.arange(like.shape[0])
     return Sparse(values, Pattern(each, each, like.shape), like.kind)

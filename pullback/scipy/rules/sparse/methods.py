@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.operands import array
-from pullback.scipy.rules.sparse.sparse_array import is_sparse, sparse
+from pullback.scipy.rules.sparse.sparse_array import Product, is_sparse, sparse
+
+if TYPE_CHECKING:
+    from pullback.scipy.rules.sparse.types import Genuine
 
 
 def _method_rule(name: str) -> None:
-    def rule(self: Any, other: Any) -> Any:
+    def rule(self: Genuine, other: ArrayLike) -> Product:
         return getattr(sparse(self), name)(other)
 
     scipy_rule(f"scipy.sparse._methods.{name}")(rule)
@@ -28,7 +32,7 @@ for _name in (
 
 
 def _product_rule(name: str, adjoint: bool) -> Callable[..., Any]:
-    def rule(self: LinearOperator, x: Any) -> Any:
+    def rule(self: LinearOperator, x: ArrayLike) -> Product:
         x = array(x)
         size = self.shape[0] if adjoint else self.shape[1]
         if x.ndim not in (1, 2) or x.shape[0] != size:
@@ -51,7 +55,7 @@ _product_rule("rmatmat", adjoint=True)
 
 
 @scipy_rule("scipy.sparse.linalg._methods.dot")
-def dot(self: Any, x: Any) -> Any:
+def dot(self: LinearOperator, x: ArrayLike) -> AnyArray:
     """A product with a number is an operator; a vector or a matrix goes through it."""
     x = array(x)
     if x.ndim == 0:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import coo_array, csc_array, csr_array
+
+from pullback.core.numpy_types import AnyArray
+
+if TYPE_CHECKING:
+    from pullback.scipy.rules.sparse.types import Compressed, Genuine, Places
 
 
 class Pattern:
@@ -17,42 +22,50 @@ class Pattern:
 
     __slots__ = ("_cols", "_form", "_order", "_rows", "_transposed", "shape")
 
-    def __init__(self, rows: Any, cols: Any, shape: tuple[int, int], form: Any = None, order: Any = None) -> None:
+    def __init__(
+        self,
+        rows: Places | None,
+        cols: Places | None,
+        shape: tuple[int, ...],
+        form: Compressed | None = None,
+        order: Places | None = None,
+    ) -> None:
         self._rows, self._cols, self.shape = rows, cols, (int(shape[0]), int(shape[1]))
-        self._form, self._order = form, order
+        self._form: Any = form  # None until `_arrange` has made one
+        self._order = order
         self._transposed: Pattern | None = None
 
     @classmethod
-    def compressed(cls, kind: Any, indices: Any, indptr: Any, shape: Any) -> Pattern:
+    def compressed(cls, kind: type, indices: Places, indptr: Places, shape: tuple[int, ...]) -> Pattern:
         """Of the index arrays of a csr_array or csc_array."""
         return cls(None, None, shape, _bare(kind, indices, indptr, shape))
 
     @classmethod
-    def chosen(cls, places: Any, size: int) -> Pattern:
+    def chosen(cls, places: Places, size: int) -> Pattern:
         """Of the matrix of ones that takes the values at these places out of `size`."""
         n = len(places)
         return cls(None, None, (n, size), _bare(csr_array, places, np.arange(n + 1, dtype=places.dtype), (n, size)))
 
     @classmethod
-    def of(cls, matrix: Any, kind: Any) -> Pattern:
+    def of(cls, matrix: Genuine, kind: type) -> Pattern:
         """Of a matrix of SciPy's in the format of csr_array or csc_array, with its entries in order."""
-        form = object.__new__(kind)
+        form: Compressed = object.__new__(kind)
         form.__dict__.update(matrix.__dict__)
         form.indices, form.indptr = matrix.indices.copy(), matrix.indptr.copy()  # it may be changed later
         return cls(None, None, matrix.shape, form)
 
     @property
-    def rows(self) -> Any:
+    def rows(self) -> Places:
         """The row of each entry."""
         return self._places()[0]
 
     @property
-    def cols(self) -> Any:
+    def cols(self) -> Places:
         """The column of each entry."""
         return self._places()[1]
 
-    def _places(self) -> tuple[Any, Any]:
-        if self._rows is None:
+    def _places(self) -> tuple[Places, Places]:
+        if self._rows is None or self._cols is None:
             indices, indptr = self._form.indices, self._form.indptr
             outer = np.repeat(np.arange(len(indptr) - 1, dtype=indices.dtype), np.diff(indptr))
             self._rows, self._cols = (outer, indices) if type(self._form) is csr_array else (indices, outer)
@@ -74,7 +87,7 @@ class Pattern:
             self._transposed._transposed = self
         return self._transposed
 
-    def matrix(self, values: Any) -> Any:
+    def matrix(self, values: AnyArray) -> Compressed:
         """A csr_array or csc_array with these values, which it may share."""
         self._arrange()
         form = self._form
@@ -83,13 +96,13 @@ class Pattern:
         made.data = values if self._order is None else values[self._order]
         return made
 
-    def numbered(self) -> Any:
+    def numbered(self) -> csr_array:
         """A csr_array of the entries' numbers, in which those of one place stay apart."""
         if self._compressed_as(csr_array) is None:
             return by_rows(self.rows, self.cols, self.shape)
         return self.matrix(np.arange(len(self)))
 
-    def indices(self, kind: Any) -> tuple[Any, Any]:
+    def indices(self, kind: type) -> tuple[Places, Places]:
         """(indices, indptr) of a pattern that is ordered as csr_array or csc_array has it."""
         self._arrange()
         form = self._form
@@ -97,23 +110,23 @@ class Pattern:
             form = kind((np.ones(len(self.rows)), (self.rows, self.cols)), self.shape)
         return form.indices, form.indptr
 
-    def is_canonical(self, kind: Any) -> bool:
+    def is_canonical(self, kind: type | None) -> bool:
         """True if there is one entry a place, and they are in the order of csr_array, csc_array, or (None) any."""
         if (form := self._compressed_as(kind)) is not None:
             return bool(form.has_canonical_format)
         key = np.asarray(self.rows, np.int64) * max(1, self.shape[1]) + self.cols
         return len(np.unique(key)) == len(key) and (kind is None or self.is_sorted(kind))
 
-    def is_sorted(self, kind: Any) -> bool:
+    def is_sorted(self, kind: type) -> bool:
         """True if the entries are in the order of csr_array or csc_array."""
         if (form := self._compressed_as(kind)) is not None:
             return bool(form.has_sorted_indices)
         return kind is None or np.array_equal(self.sorted(kind)[0], np.arange(len(self)))
 
-    def _compressed_as(self, kind: Any) -> Any:
+    def _compressed_as(self, kind: type | None) -> Compressed | None:
         return self._form if type(self._form) is kind and self._order is None else None
 
-    def sorted(self, kind: Any) -> tuple[Any, Pattern]:
+    def sorted(self, kind: type) -> tuple[Places, Pattern]:
         """The numbers of the entries in the order of csr_array or csc_array, and the pattern of that order."""
         across = kind is csc_array
         rows, cols = (self.cols, self.rows) if across else (self.rows, self.cols)
@@ -129,18 +142,18 @@ class Pattern:
 _EMPTY = {kind: vars(kind((1, 1))) for kind in (csr_array, csc_array)}
 
 
-def _bare(kind: Any, indices: Any, indptr: Any, shape: Any) -> Any:
+def _bare(kind: type, indices: Places, indptr: Places, shape: tuple[int, ...]) -> Compressed:
     """A csr_array or csc_array of ones; SciPy's constructor would look through the indices, which are known here."""
     if indices.dtype != indptr.dtype:
         return kind((np.ones(len(indices)), indices, indptr), shape=shape)
-    made = object.__new__(kind)
+    made: Compressed = object.__new__(kind)
     made.__dict__.update(_EMPTY[kind])
     made.data, made.indices, made.indptr = np.ones(len(indices)), indices, indptr
     made._shape = (int(shape[0]), int(shape[1]))
     return made
 
 
-def by_rows(rows: Any, cols: Any, shape: Any) -> Any:
+def by_rows(rows: Places, cols: Places, shape: tuple[int, ...]) -> csr_array:
     """A csr_array of the entries' numbers, sorted by row and column; entries of one place stay apart."""
     made = coo_array((np.arange(len(rows)), (rows, cols)), shape=shape)
     made.has_canonical_format = True  # else the numbers of one place would be added
@@ -159,7 +172,7 @@ class Merged:
 
     __slots__ = ("cols", "gather", "kind", "pattern", "rows")
 
-    def __init__(self, rows: Any, cols: Any, shape: Any, kind: Any) -> None:
+    def __init__(self, rows: Places, cols: Places, shape: tuple[int, ...], kind: type) -> None:
         self.rows, self.cols, self.kind = rows, cols, kind
         across = kind is csc_array
         found = by_rows(cols, rows, shape[::-1]) if across else by_rows(rows, cols, shape)
@@ -174,7 +187,7 @@ class Merged:
         else:
             self.gather = Pattern(place, order, (len(self.pattern.rows), len(order)))
 
-    def is_of(self, rows: Any, cols: Any, shape: Any, kind: Any) -> bool:
+    def is_of(self, rows: Places, cols: Places, shape: tuple[int, ...], kind: type) -> bool:
         """True if it was made of these."""
         return (
             kind is self.kind
@@ -188,7 +201,7 @@ _MERGED: list[Merged] = []
 _KEPT = 8
 
 
-def merged(rows: Any, cols: Any, shape: Any, kind: Any) -> Merged:
+def merged(rows: Places, cols: Places, shape: tuple[int, ...], kind: type) -> Merged:
     """The same, kept for the next calls: an assembly in a loop has the same places each time."""
     for i, known in enumerate(_MERGED):
         if known.is_of(rows, cols, shape, kind):

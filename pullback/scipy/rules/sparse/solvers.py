@@ -7,7 +7,7 @@ and pattern; and `again`, which solves another system of the same matrix for a d
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse.linalg
@@ -15,12 +15,22 @@ from scipy.sparse import csc_array
 
 from pullback.core.errors import ConvergenceError
 
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator, SuperLU
+
+    from pullback.scipy.rules.sparse.pattern import Pattern
+    from pullback.scipy.rules.sparse.types import Compressed, Genuine
+
 
 class Factors:
     """By the sparse LU factors, which are computed once for a matrix, its transpose and its adjoint."""
 
     def __init__(
-        self, factor: Callable[[Any], Any], kept: Any = None, transposed: bool = False, conjugate: bool = False
+        self,
+        factor: Callable[[Any], Any],
+        kept: list[Any] | None = None,
+        transposed: bool = False,
+        conjugate: bool = False,
     ) -> None:
         self.factor = factor
         self.kept = [None, None] if kept is None else kept  # values, their factors
@@ -40,7 +50,7 @@ class Factors:
         """For another right-hand side."""
         return self
 
-    def solve(self, values: Any, pattern: Any, b: Any) -> Any:
+    def solve(self, values: np.ndarray[Any, Any], pattern: Pattern, b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The solution."""
         base = values.conj() if self.conjugate else values
         known, factors = self.kept
@@ -52,7 +62,7 @@ class Factors:
         return _by_parts(factors, b, ("N", "H" if self.conjugate else "T")[self.transposed], base.dtype)
 
 
-def _by_parts(factors: Any, b: Any, trans: str, dtype: Any) -> Any:
+def _by_parts(factors: SuperLU, b: np.ndarray[Any, Any], trans: str, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """SuperLU's solution, which wants b of the matrix's dtype and in Fortran's order."""
     if b.dtype.kind == "c" and dtype.kind != "c":
         return _by_parts(factors, b.real, trans, dtype) + 1j * _by_parts(factors, b.imag, trans, dtype)
@@ -61,7 +71,7 @@ def _by_parts(factors: Any, b: Any, trans: str, dtype: Any) -> Any:
     return x.astype(np.result_type(b.dtype, dtype), copy=False)
 
 
-def columns_of(matrix: Any) -> Any:
+def columns_of(matrix: Genuine) -> csc_array:
     """A csc_array with sorted entries of doubles, one a place."""
     made = csc_array(matrix, dtype=np.complex128 if matrix.dtype.kind == "c" else np.float64, copy=True)
     made.sum_duplicates()
@@ -84,7 +94,7 @@ class Triangle:
         """For another right-hand side."""
         return self
 
-    def solve(self, values: Any, pattern: Any, b: Any) -> Any:
+    def solve(self, values: np.ndarray[Any, Any], pattern: Pattern, b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The solution."""
         matrix = columns_of(pattern.matrix(values))
         dtype = np.result_type(matrix.dtype, b.dtype)
@@ -102,7 +112,12 @@ class Iteration:
     """
 
     def __init__(
-        self, name: str, function: Any, options: dict[str, Any], first: dict[str, Any], before: Any = None
+        self,
+        name: str,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        first: dict[str, Any],
+        before: Iteration | None = None,
     ) -> None:
         self.name, self.function, self.options, self.first, self.before = name, function, options, first, before
         self.info = 0
@@ -120,7 +135,7 @@ class Iteration:
         """For a derivative."""
         return Iteration(self.name, self.function, self.options, {}, self)
 
-    def solve(self, values: Any, pattern: Any, b: Any) -> Any:
+    def solve(self, values: np.ndarray[Any, Any], pattern: Pattern, b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The solution; SciPy's `info` is kept. Where it serves a derivative, an unfinished iteration is refused."""
         if self.before is not None:
             self._refuse(self.before.info, "did not converge, so what it found has no derivative")
@@ -137,7 +152,7 @@ class Iteration:
             self._refuse(self.info, "did not converge in the linear system of its derivative")
         return np.stack(found, -1).reshape(b.shape)
 
-    def _one(self, matrix: Any, side: Any) -> Any:
+    def _one(self, matrix: Compressed, side: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], int]:
         if side.dtype.kind == "c" and matrix.dtype.kind != "c":
             matrix = matrix.astype(side.dtype)
         x, info = self.function(matrix, side, **self.options, **self.first)
@@ -154,7 +169,7 @@ class Iteration:
 SELF_ADJOINT = ("cg", "minres")
 
 
-def _adjoint(operator: Any) -> Any:
+def _adjoint(operator: Genuine | LinearOperator | None) -> Genuine | LinearOperator | None:
     return operator if operator is None else operator.conj().T if hasattr(operator, "conj") else operator.adjoint()
 
 
@@ -176,7 +191,7 @@ class LeastSquares(Factors):
         """By factors."""
         return Factors(self.factor, self.kept)
 
-    def solve(self, values: Any, pattern: Any, b: Any) -> Any:
+    def solve(self, values: np.ndarray[Any, Any], pattern: Pattern, b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Residual and solution, one after the other."""
         if b.ndim == 2:
             return np.stack([self.solve(values, pattern, side) for side in b.T], 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -11,6 +11,7 @@ import scipy.sparse.linalg
 from scipy.sparse.linalg import LinearOperator
 
 from pullback.core.errors import LinAlgError, UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.core.tensor import Tensor
 from pullback.func.left_behind import leave
 from pullback.graph.captured import Captured
@@ -23,15 +24,30 @@ from pullback.interop.unseen import unseen
 from pullback.scipy.rules.sparse import operators
 from pullback.scipy.rules.sparse.pattern import Pattern
 from pullback.scipy.rules.sparse.solvers import SELF_ADJOINT, Factors, Iteration, LeastSquares, Triangle
-from pullback.scipy.rules.sparse.sparse_array import Sparse, applied, from_entries, is_sparse, joined_entries, sparse
+from pullback.scipy.rules.sparse.sparse_array import (
+    MatrixLike,
+    Sparse,
+    SparseLike,
+    applied,
+    from_entries,
+    is_sparse,
+    joined_entries,
+    sparse,
+)
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+    from scipy.sparse.linalg import SuperLU
+
+    from pullback.scipy.rules.sparse.protocols import Method
 
 
-def solution(data: Any, b: Any, pattern: Any, method: Any) -> Any:
+def solution(data: AnyArray, b: AnyArray, pattern: Pattern | _OperatorPattern, method: Method) -> AnyArray:
     """The operator, on floating-point numbers."""
     return applied(operators.spsolve, floating(data), floating(b), pattern, method)
 
 
-def as_sparse(A: Any) -> Sparse:
+def as_sparse(A: MatrixLike) -> Sparse:
     """A sparse matrix of ours; of a dense one all entries."""
     if is_sparse(A):
         return sparse(A)
@@ -42,14 +58,14 @@ def as_sparse(A: Any) -> Sparse:
     return from_entries(A.reshape(-1), rows, cols, A.shape, scipy.sparse.csr_array)
 
 
-def _square(A: Any, name: str) -> Sparse:
+def _square(A: MatrixLike, name: str) -> Sparse:
     matrix: Sparse = as_sparse(A)
     if matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"{name}: matrix must be square, got shape {matrix.shape}")
     return matrix
 
 
-def factored(matrix: Any, **options: Any) -> Any:
+def factored(matrix: csc_array, **options: Any) -> SuperLU:
     """Sparse LU factors; a LinAlgError if it is singular."""
     try:
         return scipy.sparse.linalg.splu(matrix, **options)
@@ -59,14 +75,14 @@ def factored(matrix: Any, **options: Any) -> Any:
         raise LinAlgError(f"a sparse matrix of shape {matrix.shape} is singular: there is no derivative") from error
 
 
-def _sides(b: Any, name: str) -> Any:
+def _sides(b: MatrixLike, name: str) -> AnyArray:
     if is_sparse(b):
         raise UnsupportedError(f"scipy.sparse.linalg.{name}: a sparse right-hand side has no rule; take b.toarray().")
     return array(b)
 
 
 @scipy_rule("scipy.sparse.linalg.spsolve")
-def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
+def spsolve(A: MatrixLike, b: MatrixLike, permc_spec: str | None = None, use_umfpack: bool = True) -> AnyArray:
     """The solution of A x = b, by sparse LU factors."""
     A, b = _square(A, "spsolve"), _sides(b, "spsolve")
     if b.ndim not in (1, 2) or b.shape[0] != A.shape[0]:
@@ -79,9 +95,9 @@ class Factored(Holder):
     """The result of `splu` and `spilu`: SciPy's object for plain arrays, the rule where a tensor comes in."""
 
     @unseen
-    def __init__(self, A: Any, options: dict[str, Any], incomplete: bool = False) -> None:
+    def __init__(self, A: SparseLike | AnyArray, options: dict[str, Any], incomplete: bool = False) -> None:
         self.A, self.options, self.incomplete = A, options, incomplete
-        self._genuine: Any = None
+        self._genuine: SuperLU | None = None
         self._method: Factors | None = None
         if first_tensor((A,)) is None:
             _ = self.genuine
@@ -92,12 +108,12 @@ class Factored(Holder):
     def held(self) -> tuple[Any, ...]:
         return self.A.held() if isinstance(self.A, Holder) else ()
 
-    def plain(self) -> Any:
+    def plain(self) -> SuperLU:
         return self.genuine
 
     @property
     @unseen
-    def genuine(self) -> Any:
+    def genuine(self) -> SuperLU:
         """SciPy's own factors."""
         if self._genuine is None:
             make = scipy.sparse.linalg.spilu if self.incomplete else scipy.sparse.linalg.splu
@@ -111,7 +127,7 @@ class Factored(Holder):
             )
         return getattr(self.genuine, name)
 
-    def solve(self, rhs: Any, trans: str = "N") -> Any:
+    def solve(self, rhs: ArrayLike, trans: str = "N") -> AnyArray:
         """The solution for a right-hand side."""
         if first_tensor((rhs,)) is None and not at_stake(self.A):
             return self.genuine.solve(rhs, trans)
@@ -128,7 +144,7 @@ class Factored(Holder):
         method = self._method.turned(turned, conjugate)
         return solution(data, _sides(rhs, "splu"), A.pattern.T if turned else A.pattern, method)
 
-    def _by_incomplete(self, rhs: Any, trans: str) -> Any:
+    def _by_incomplete(self, rhs: AnyArray, trans: str) -> AnyArray:
         if at_stake(self.A):
             raise UnsupportedError("scipy.sparse.linalg.spilu: it has no rule for tensors: use splu.")
         shape = self.A.shape
@@ -139,7 +155,7 @@ class Factored(Holder):
 
 def _maker(name: str, incomplete: bool) -> None:
     @unseen
-    def rule(A: Any, *args: Any, **kwargs: Any) -> Any:
+    def rule(A: SparseLike | AnyArray, *args: object, **kwargs: object) -> Factored:
         names: tuple[str, ...] = ("permc_spec", "diag_pivot_thresh", "relax", "panel_size", "options")
         if incomplete:
             names = ("drop_tol", "fill_factor", "drop_rule", *names)
@@ -153,20 +169,20 @@ _maker("spilu", True)
 
 
 @scipy_rule("scipy.sparse.linalg.factorized")
-def factorized(A: Any) -> Callable[[Any], Any]:
+def factorized(A: MatrixLike) -> Callable[[Any], Any]:
     """A function that solves for a right-hand side."""
     return Factored(A if is_sparse(A) else scipy.sparse.csc_array(A), {}).solve
 
 
 @scipy_rule("scipy.sparse.linalg.spsolve_triangular")
 def spsolve_triangular(
-    A: Any,
-    b: Any,
+    A: MatrixLike,
+    b: MatrixLike,
     lower: bool = True,
     overwrite_A: bool = False,
     overwrite_b: bool = False,
     unit_diagonal: bool = False,
-) -> Any:
+) -> AnyArray:
     """The solution of a triangular system."""
     A = _square(A, "spsolve_triangular").asformat("csr")
     wrong = A.row < A.col if lower else A.row > A.col
@@ -186,11 +202,11 @@ class _OperatorPattern:
         self.captured, self.self_adjoint, self.turned = captured, self_adjoint, turned
 
     @property
-    def T(self) -> Any:
+    def T(self) -> _OperatorPattern:
         """That of the adjoint: values beside are none, so none are conjugated."""
         return self if self.self_adjoint else _OperatorPattern(self.captured, False, not self.turned)
 
-    def matrix(self, values: Any) -> Any:
+    def matrix(self, values: AnyArray) -> LinearOperator:
         """The operator."""
         (operator,) = self.captured.renew()
         return operator.adjoint() if self.turned else operator
@@ -202,7 +218,7 @@ _FIRST = ("x0", "callback", "callback_type", "show")
 def _iterative(name: str) -> None:
     function = getattr(scipy.sparse.linalg, name)
 
-    def rule(A: Any, b: Any, x0: Any = None, **options: Any) -> Any:
+    def rule(A: MatrixLike, b: ArrayLike, x0: ArrayLike | None = None, **options: Any) -> Any:
         if needs_grad(options.get("shift")):
             raise UnsupportedError(
                 f"scipy.sparse.linalg.{name}: give A - shift * I in place of A; shift has no gradient."
@@ -210,7 +226,7 @@ def _iterative(name: str) -> None:
         if first_tensor(options.values()) is not None:  # the solution does not depend on them
             options = plain(options, lambda tensor: frozen(tensor, name))
         first = {key: options.pop(key) for key in _FIRST if key in options}
-        method = Iteration(name, function, options, {"x0": None if x0 is None else frozen(x0, name), **first})
+        method = Iteration(name, function, options, {"x0": None if x0 is None else frozen(array(x0), name), **first})
         b = array(b)
         if b.ndim == 2 and b.shape[1] == 1:
             b = b.reshape(-1)
@@ -237,7 +253,7 @@ for _name in ("bicg", "bicgstab", "cg", "cgs", "gcrotmk", "gmres", "lgmres", "mi
 def _least_squares(name: str) -> None:
     function = getattr(scipy.sparse.linalg, name)
 
-    def rule(A: Any, b: Any, damp: Any = 0.0, *args: Any, **options: Any) -> Any:
+    def rule(A: MatrixLike, b: ArrayLike, damp: float = 0.0, *args: object, **options: Any) -> Any:
         if at_stake(damp):
             raise UnsupportedError(f"scipy.sparse.linalg.{name}: damp has no rule; stack sqrt(damp) I below A instead.")
         damp = plain(damp)

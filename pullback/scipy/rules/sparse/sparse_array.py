@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse
 from scipy.sparse import coo_array, csc_array, csr_array
 
 from pullback.core.errors import OperatorError, UnsupportedError
+from pullback.core.numpy_types import AnyArray, ArrayLike, Axis, DTypeLike, Index, Numeric, Order
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.scipy.calls import plain as plain_of
 from pullback.interop.holders import Holder
@@ -19,6 +20,18 @@ from pullback.interop.operands import array, frozen
 from pullback.scipy.rules.sparse import kernels
 from pullback.scipy.rules.sparse.operators import spmap, spmm
 from pullback.scipy.rules.sparse.pattern import Pattern, merged
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
+
+    from pullback.scipy.rules.sparse.types import Compressed, Genuine, Places
+
+# What users give: a sparse matrix, or also a dense one, or also a function that multiplies.
+SparseLike: TypeAlias = "Sparse | Genuine"
+MatrixLike: TypeAlias = "SparseLike | ArrayLike"
+OperatorLike: TypeAlias = "MatrixLike | LinearOperator"
+# What rules give where SciPy gives a matrix of its own, or an array.
+Product: TypeAlias = "Sparse | AnyArray"
 
 KINDS = {"csr": csr_array, "csc": csc_array}
 # Functions that are 0 at 0.
@@ -60,13 +73,13 @@ class Sparse(Holder):
     __array_priority__ = 11.0  # with no __array__, so that our arrays leave operators to it
 
     def __init__(
-        self, values: Any, pattern: Pattern, kind: type, gather: Pattern | None = None, zeros: str | None = None
+        self, values: AnyArray, pattern: Pattern, kind: type, gather: Pattern | None = None, zeros: str | None = None
     ) -> None:
         self._values, self.pattern, self.kind, self._gather, self.zeros = values, pattern, kind, gather, zeros
 
     __class__ = property(lambda self: self.kind)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: MatrixLike, **kwargs: object) -> Any:
         """NumPy's operators, which ask for their ufunc, and the functions of one matrix that SciPy has."""
         if method == "__call__" and not kwargs:
             if len(inputs) == 1 and ufunc.__name__ in _OF_ONE:
@@ -85,24 +98,26 @@ class Sparse(Holder):
         return (self._values,)
 
     @property
-    def _data(self) -> Any:
+    def _data(self) -> AnyArray:
         """The values of the entries, in the order of the pattern."""
         flat = self._values if self._values.ndim == 1 else self._values.reshape(-1)
         return flat if self._gather is None else applied(spmap, flat, self._gather)
 
     @_data.setter
-    def _data(self, values: Any) -> None:
+    def _data(self, values: AnyArray) -> None:
         self._values, self._gather = values, None
 
     def like(self, kind: type) -> Sparse:
         """The same values, in the same memory, as a matrix of another class of the same format."""
         return self._made(self._values, kind=kind, gather=self._gather)
 
-    def _made(self, values: Any, pattern: Any = None, kind: Any = None, gather: Pattern | None = None) -> Sparse:
+    def _made(
+        self, values: AnyArray, pattern: Pattern | None = None, kind: type | None = None, gather: Pattern | None = None
+    ) -> Sparse:
         """A matrix whose entries SciPy has where it has those of this one."""
         return Sparse(values, pattern or self.pattern, kind or self.kind, gather, self.zeros)
 
-    def plain(self) -> Any:
+    def plain(self) -> Genuine:
         made = self.with_values(frozen(self._data, "asarray"))
         if self.zeros == DROPPED:
             entries = made.tocoo(copy=True)  # the pattern's indices stay as they are
@@ -111,46 +126,46 @@ class Sparse(Holder):
         return made
 
     @property
-    def data(self) -> Any:
+    def data(self) -> AnyArray:
         """The values, in the order of the format."""
         if self.format not in ("csr", "csc", "coo"):
             raise _refused(self, "data", "values are kept by entries here: take those of A.tocsr() or A.tocoo()")
         return self._data
 
     @data.setter
-    def data(self, values: Any) -> None:
+    def data(self, values: ArrayLike) -> None:
         values = array(values)
         if tuple(values.shape) != (len(self.pattern),):
             raise ValueError(f"a sparse matrix of {self.nnz} entries needs as many values, got {tuple(values.shape)}")
         self._data = values
 
     @property
-    def indices(self) -> Any:
+    def indices(self) -> Places:
         """As SciPy has them, for csr and csc."""
         return self._indices("indices")[0]
 
     @property
-    def indptr(self) -> Any:
+    def indptr(self) -> Places:
         """As SciPy has them, for csr and csc."""
         return self._indices("indptr")[1]
 
-    def _indices(self, name: str) -> Any:
+    def _indices(self, name: str) -> tuple[Places, ...]:
         if self.format not in KINDS:
             raise _refused(self, name, "only formats csr and csc have it: A.tocsr()")
         return tuple(_unwritable(x) for x in self.pattern.indices(KINDS[self.format]))
 
     @property
-    def row(self) -> Any:
+    def row(self) -> Places:
         """The rows of the entries."""
         return _unwritable(self.pattern.rows)
 
     @property
-    def col(self) -> Any:
+    def col(self) -> Places:
         """The columns of the entries."""
         return _unwritable(self.pattern.cols)
 
     @property
-    def coords(self) -> Any:
+    def coords(self) -> tuple[Places, Places]:
         """Rows and columns of the entries."""
         return self.row, self.col
 
@@ -202,7 +217,7 @@ class Sparse(Holder):
 
     # -- other forms
 
-    def with_values(self, values: Any) -> Any:
+    def with_values(self, values: np.ndarray[Any, Any]) -> Genuine:
         """SciPy's own matrix with these plain values."""
         pattern = self.pattern
         if self.format in KINDS:
@@ -211,7 +226,7 @@ class Sparse(Holder):
         made = coo_array((values, (pattern.rows, pattern.cols)), shape=self.shape)
         return self.kind(made)
 
-    def asformat(self, format: str | None, copy: bool = False, **options: Any) -> Any:
+    def asformat(self, format: str | None, copy: bool = False, **options: object) -> Sparse:
         """The same matrix in another format; in its own, and as coo, it shares the values unless `copy`."""
         if format is None or (format == self.format and options.get("blocksize") is None):
             return self.copy() if copy else self
@@ -239,11 +254,11 @@ class Sparse(Holder):
             return rearranged(lambda A: getattr(A, f"to{format}")(copy=copy, **options), ordered)
         return self._made(ordered._fresh(), ordered.pattern, kind)
 
-    def _fresh(self) -> Any:
+    def _fresh(self) -> AnyArray:
         """The entries, in memory of their own."""
         return self._data if self._gather is not None else self._data.copy()
 
-    def toarray(self, order: Any = None, out: Any = None) -> Any:
+    def toarray(self, order: Order = None, out: AnyArray | None = None) -> AnyArray:
         """The dense array."""
         if out is not None:
             raise _refused(self, "toarray(out=...)", "take what it returns")
@@ -253,17 +268,17 @@ class Sparse(Holder):
         flat = applied(spmap, self._data, Pattern(places, np.arange(count), (m * n, count)))
         return flat.reshape(m, n)
 
-    def todense(self, order: Any = None, out: Any = None) -> Any:
+    def todense(self, order: Order = None, out: AnyArray | None = None) -> AnyArray:
         """The dense array."""
         if self.is_matrix:
             raise _refused_matrix(self, "todense()", "A.toarray()")
         return self.toarray(order, out)
 
-    def copy(self) -> Any:
+    def copy(self) -> Sparse:
         """A copy, with values of its own."""
         return self._made(self._values.copy(), gather=self._gather)
 
-    def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
+    def astype(self, dtype: DTypeLike, casting: str = "unsafe", copy: bool = True) -> Sparse:
         """The same matrix in another dtype."""
         if self.dtype == np.dtype(dtype):
             return self.copy() if copy else self
@@ -282,7 +297,7 @@ class Sparse(Holder):
             order, self.pattern = self.pattern.sorted(KINDS[self.format])
             self._data = _taken(self._data, order)
 
-    def sorted_indices(self) -> Any:
+    def sorted_indices(self) -> Sparse:
         """A copy with sorted entries."""
         made = self.copy()
         made.sort_indices()
@@ -297,30 +312,30 @@ class Sparse(Holder):
 
     check_format = prune
 
-    def getnnz(self, axis: Any = None) -> Any:
+    def getnnz(self, axis: Axis = None) -> int | Places:
         """The number of entries."""
         return self.nnz if axis is None else self.with_values(np.ones(len(self.pattern))).getnnz(axis)
 
-    def nonzero(self) -> Any:
+    def nonzero(self) -> tuple[Places, Places]:
         """Rows and columns of the entries that are not 0."""
         same = self if self.format == "csc" else self.asformat("coo")
         return same.with_values(frozen(same._data, "nonzero")).nonzero()
 
-    def rearranged(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def rearranged(self, name: str, *args: object, **kwargs: object) -> Any:
         """Return what a method gives that puts entries elsewhere."""
         return rearranged(lambda A: getattr(A, name)(*args, **kwargs), self)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Index | tuple[Index, ...]) -> Any:
         keys = key if isinstance(key, tuple) else (key,)
         if any(isinstance(k, (Tensor, Holder)) for k in keys):
             key = plain_of(tuple(keys))
         indexed = hasattr(self.kind, "__getitem__") and self.format != "bsr"
         return (self if indexed else self.asformat("csr")).rearranged("__getitem__", key)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         raise _refused(self, "A[...] = ...", "build it at once: scipy.sparse.coo_array((values, (rows, cols)), shape)")
 
-    def transpose(self, axes: Any = None, copy: bool = False) -> Any:
+    def transpose(self, axes: Sequence[int] | None = None, copy: bool = False) -> Sparse:
         """The transposed matrix."""
         if axes is not None and tuple(axes) != (1, 0):
             return self.rearranged("transpose", axes)
@@ -329,27 +344,27 @@ class Sparse(Holder):
             return self._made(self._values, self.pattern.T, self._face(name), self._gather)
         return self._made(self._fresh(), self.pattern.T, self._face(name))
 
-    def _face(self, format: str) -> Any:
+    def _face(self, format: str) -> type:
         return getattr(scipy.sparse, f"{format}_{'matrix' if self.is_matrix else 'array'}")
 
     T = property(transpose)
     mT = T  # noqa: N815 - SciPy's name
 
-    def getH(self) -> Any:
+    def getH(self) -> Sparse:
         """The conjugate transpose."""
         return self.conj().T
 
     H = property(getH)
 
-    def diagonal(self, k: int = 0) -> Any:
+    def diagonal(self, k: int = 0) -> AnyArray:
         """The k-th diagonal."""
         return self.asformat("csr").rearranged("diagonal", k)
 
-    def trace(self, offset: int = 0) -> Any:
+    def trace(self, offset: int = 0) -> AnyArray:
         """The sum of a diagonal."""
         return np.sum(self.diagonal(offset))
 
-    def setdiag(self, values: Any, k: int = 0) -> None:
+    def setdiag(self, values: ArrayLike, k: int = 0) -> None:
         """Replace the k-th diagonal."""
         values = array(values)
         m, n = self.shape
@@ -379,14 +394,14 @@ class Sparse(Holder):
 
     # -- element by element
 
-    def _mapped(self, function: Callable[[Any], Any]) -> Any:
+    def _mapped(self, function: Callable[[Any], Any]) -> Sparse:
         """The same places with other values, of a function that is 0 at 0."""
         if self.format in ("csr", "csc", "coo"):
             self.sum_duplicates()
         same = self.asformat("csr") if self.format in ("dok", "lil") else self.merged()
         return same._made(function(same._data))
 
-    def merged(self) -> Any:
+    def merged(self) -> Sparse:
         """The same with one entry a place."""
         if self.has_canonical_format:
             return self
@@ -394,7 +409,7 @@ class Sparse(Holder):
         made.sum_duplicates()
         return made.asformat(self.format)
 
-    def conj(self, copy: bool = True) -> Any:
+    def conj(self, copy: bool = True) -> Sparse:
         """The conjugate."""
         if self.dtype.kind != "c":
             return self.copy() if copy else self
@@ -403,38 +418,38 @@ class Sparse(Holder):
     conjugate = conj
 
     @property
-    def real(self) -> Any:
+    def real(self) -> Sparse:
         """The real part, which shares memory."""
         if self.format in ("dok", "lil"):
             return self.asformat("csr").real
         return self._made(np.real(self._values), gather=self._gather)
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> Sparse:
         """The imaginary part, which shares memory."""
         if self.format in ("dok", "lil"):
             return self.asformat("csr").imag
         return self._made(np.imag(self._values), gather=self._gather)
 
-    def power(self, n: Any, dtype: Any = None) -> Any:
+    def power(self, n: float, dtype: DTypeLike = None) -> Sparse:
         """Each entry to the power n."""
         scalar = np.isscalar(n)
         if not scalar or n <= 0:
             raise _refused(self, f"power({n})", "it is not 0 where A is 0: compute with A.toarray()")
         return self._mapped(lambda x: (x if dtype is None else x.astype(dtype)) ** n)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Sparse:
         if self.format in ("dok", "lil"):
             return -self.asformat("csr")
         return self._made(-self._data)
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Sparse:
         return self._mapped(abs)
 
-    def _scaled(self, factor: Any) -> Any:
+    def _scaled(self, factor: Numeric) -> Sparse:
         return self._made(self._data * factor)
 
-    def multiply(self, other: Any) -> Any:
+    def multiply(self, other: MatrixLike) -> Any:
         """The product element by element, with a number, a dense array or a sparse matrix."""
         if not is_sparse(other):
             other = array(other)
@@ -453,7 +468,7 @@ class Sparse(Holder):
         data = _taken(ours._data, first) * _taken(other._data, second)
         return from_entries(data, ours.pattern.rows[first], ours.pattern.cols[first], self.shape, ours.kind, DROPPED)
 
-    def __imul__(self, factor: Any) -> Any:
+    def __imul__(self, factor: MatrixLike) -> Any:
         if not _is_number(factor):
             return NotImplemented
         if self.format == "lil":
@@ -461,7 +476,7 @@ class Sparse(Holder):
         self._values *= factor
         return self
 
-    def __itruediv__(self, divisor: Any) -> Any:
+    def __itruediv__(self, divisor: MatrixLike) -> Any:
         if not _is_number(divisor):
             return NotImplemented
         if self.format == "lil":
@@ -472,30 +487,30 @@ class Sparse(Holder):
             self._values *= 1.0 / divisor
         return self
 
-    def __iadd__(self, other: Any) -> Any:
+    def __iadd__(self, other: MatrixLike) -> Sparse:
         return self._overwritten(self + other) if self.format == "lil" else NotImplemented
 
-    def __isub__(self, other: Any) -> Any:
+    def __isub__(self, other: MatrixLike) -> Sparse:
         return self._overwritten(self - other) if self.format == "lil" else NotImplemented
 
-    def _overwritten(self, other: Any) -> Any:
+    def _overwritten(self, other: Product) -> Sparse:
         if not is_sparse(other):
             raise _refused(self, "A += dense", "write A = A + dense")
         same = other.asformat(self.format)
         self._data, self.pattern, self.zeros = same._data, same.pattern, same.zeros
         return self
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: MatrixLike) -> Any:
         if _is_number(other):
             return self._scaled(other)
         return self @ other if self.is_matrix else self.multiply(other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: MatrixLike) -> Any:
         if _is_number(other):
             return self._scaled(other)
         return self.__rmatmul__(other) if self.is_matrix else self.multiply(other)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: MatrixLike) -> Any:
         if _is_number(other):
             data = self._data / other if self.format in ("dok", "lil") else self._data * (1 / other)
             return self._made(data)
@@ -503,21 +518,21 @@ class Sparse(Holder):
             raise _refused(self, "division by a sparse matrix", "it divides by 0: use A.toarray()")
         return self.multiply(1 / array(other))
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: MatrixLike) -> Any:
         raise _refused(self, "division by a sparse matrix", "it divides by 0: use A.toarray()")
 
-    def _compared(self, name: str, other: Any) -> Any:
+    def _compared(self, name: str, other: object) -> Genuine | np.ndarray[Any, Any]:
         """SciPy's own answer, of truth values."""
         return getattr(self.plain(), name)(plain_of(other))
 
-    def __pow__(self, power: Any) -> Any:
+    def __pow__(self, power: int) -> Any:
         if not self.is_matrix:
             return self.power(power)
         return matrix_power(self, power)
 
     # -- sums
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: MatrixLike) -> Any:
         if is_sparse(other):
             other = sparse(other)
             if other.shape != self.shape:
@@ -532,13 +547,15 @@ class Sparse(Holder):
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: MatrixLike) -> Any:
         return self + -(other if is_sparse(other) else array(other))
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: MatrixLike) -> Any:
         return -self + other
 
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def sum(
+        self, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike = None, out: AnyArray | None = None
+    ) -> AnyArray:
         """The sum of all, or along an axis."""
         if dtype is not None or out is not None:
             raise _refused(self, "sum(dtype, out)", "cast the result: A.sum(axis).astype(dtype)")
@@ -548,7 +565,7 @@ class Sparse(Holder):
             raise _refused_matrix(self, "sum(axis) or mean(axis)", f"scipy.sparse.{self.format}_array(A).sum(axis)")
         return self.sums(axis)
 
-    def sums(self, axis: Any) -> Any:
+    def sums(self, axis: int | tuple[int, ...]) -> AnyArray:
         """The sums along an axis, as an array of one dimension."""
         axis = axis[0] if isinstance(axis, tuple) else axis
         if axis not in (-2, -1, 0, 1):
@@ -558,14 +575,16 @@ class Sparse(Holder):
         places = (self.pattern.cols, self.pattern.rows)[axis]
         return applied(spmap, self._data, Pattern(places, np.arange(count), (self.shape[1 - axis], count)))
 
-    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def mean(
+        self, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike = None, out: AnyArray | None = None
+    ) -> AnyArray:
         """The mean of all, or along an axis, zeros included."""
         count = self.shape[0] * self.shape[1] if axis is None else self.shape[axis]
         return self.sum(axis, dtype, out) / count
 
     # -- products
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: MatrixLike) -> Any:
         if is_sparse(other):
             return _product(self, sparse(other))
         other = array(other)
@@ -575,7 +594,7 @@ class Sparse(Holder):
             raise ValueError(f"matmul: dimension mismatch with signature (n,k={self.shape[1]}),(k={other.shape[0]},m)")
         return applied(spmm, self._data, other, self.pattern)
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: MatrixLike) -> Any:
         if is_sparse(other):
             return _product(sparse(other), self)
         other = array(other)
@@ -584,7 +603,7 @@ class Sparse(Holder):
         found = self.T @ (other.T if other.ndim == 2 else other)
         return found.T if other.ndim == 2 else found
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: MatrixLike) -> Any:
         """The product of matrices, or with a number."""
         return self._scaled(other) if _is_number(other) else self @ other
 
@@ -622,12 +641,12 @@ def _add_methods() -> None:
 _add_methods()
 
 
-def is_sparse(x: Any) -> bool:
+def is_sparse(x: object) -> TypeGuard[SparseLike]:
     """True if it is a sparse matrix, of ours or of SciPy's."""
     return bool(scipy.sparse.issparse(x))
 
 
-def sparse(x: Any) -> Sparse:
+def sparse(x: SparseLike) -> Sparse:
     """A sparse matrix of SciPy's as one of ours, with constant values."""
     if issubclass(type(x), Sparse):
         return x
@@ -648,7 +667,14 @@ _TWO = "beside a Tensor a sparse array must have 2 dimensions: reshape it."
 
 
 def from_entries(
-    data: Any, rows: Any, cols: Any, shape: Any, kind: Any, zeros: str | None = None, *, copy: bool = False
+    data: AnyArray,
+    rows: Places,
+    cols: Places,
+    shape: tuple[int, int],
+    kind: type,
+    zeros: str | None = None,
+    *,
+    copy: bool = False,
 ) -> Sparse:
     """A matrix of these entries; in csr and csc those of one place are added up."""
     form = KINDS.get(kind.__name__[:3])
@@ -659,7 +685,7 @@ def from_entries(
     return Sparse(applied(spmap, data, order.gather), pattern, kind, zeros=zeros)
 
 
-def joined_entries(parts: list[Sparse], kind: Any) -> Sparse:
+def joined_entries(parts: list[Sparse], kind: type) -> Sparse:
     """The sum of matrices of one shape, in which SciPy stores no zeros."""
     data = np.concatenate([p._data for p in parts])
     rows, cols = (np.concatenate([getattr(p.pattern, name) for p in parts]) for name in ("rows", "cols"))
@@ -681,14 +707,14 @@ def _product(A: Sparse, B: Sparse) -> Sparse:
     return from_entries(data, A.pattern.rows[left], right.indices[places], (A.shape[0], B.shape[1]), kind, zeros)
 
 
-def _taken(data: Any, places: Any) -> Any:
+def _taken(data: AnyArray, places: Places) -> AnyArray:
     """data[places]: a product with a matrix of ones, whose backward is as fast."""
     if not isinstance(data, Tensor):
         return np.asarray(data)[places]
     return spmap(data, Pattern.chosen(np.asarray(places), len(data)))
 
 
-def matrix_power(A: Any, n: int) -> Any:
+def matrix_power(A: Product, n: int) -> Any:
     """A to a whole power."""
     if not isinstance(n, (int, np.integer)) or n < 0:
         raise ValueError("exponent must be a nonnegative integer")
@@ -710,8 +736,7 @@ def rearranged(function: Callable[..., Any], tree: Any, zeros: str | None = None
     zeros = zeros or _zeros_in(tree)
     if found is given and is_sparse(given) and given.format in ("bsr", "dia", "dok", "lil"):
         return tree
-    entries: Any
-    entries, values = (None, found.data) if _is_compressed(found) else _entries_of(found)
+    entries, values = (found, found.data) if _is_compressed(found) else _entries_of(found)
     places, wrong = _Numbers.places(values, sum(p.size for p in handed))
     if wrong:
         if issubclass(type(tree), Sparse) and not (tree.format in KINDS and tree.has_canonical_format):
@@ -732,7 +757,7 @@ def rearranged(function: Callable[..., Any], tree: Any, zeros: str | None = None
     return Sparse(_picked(_joined(parts), places), pattern, type(found), zeros=zeros)
 
 
-def _zeros_in(tree: Any) -> str | None:
+def _zeros_in(tree: object) -> str | None:
     """Return what SciPy has in place of entries of value 0, where all matrices in nested lists say the same."""
     if isinstance(tree, (list, tuple)):
         said = {_zeros_in(part) for part in tree if part is not None}
@@ -742,22 +767,22 @@ def _zeros_in(tree: Any) -> str | None:
     return tree.zeros if issubclass(type(tree), Sparse) else STORED
 
 
-def _is_compressed(found: Any) -> bool:
+def _is_compressed(found: object) -> bool:
     """True if it is a matrix of format csr or csc."""
     return is_sparse(found) and found.format in KINDS
 
 
-def compressed(data: Any, found: Any) -> Sparse:
+def compressed(data: AnyArray, found: Compressed) -> Sparse:
     """These values in the places of a genuine matrix, of format csr or csc."""
     return Sparse(data, _pattern_of(found), type(found), zeros=STORED)
 
 
-def _pattern_of(found: Any) -> Pattern:
+def _pattern_of(found: Compressed) -> Pattern:
     # The caller may change the arrays later.
     return Pattern.compressed(KINDS[found.format], found.indices.copy(), found.indptr.copy(), found.shape)
 
 
-def _entries_of(found: Any) -> tuple[Any, Any]:
+def _entries_of(found: Any) -> tuple[Any, np.ndarray[Any, Any]]:
     """Return what was found as a coo_array, if it is sparse, and its values."""
     if not is_sparse(found):
         return None, found
@@ -771,13 +796,13 @@ def _entries_of(found: Any) -> tuple[Any, Any]:
     return entries, found.data if found.format == "coo" else entries.data
 
 
-def _joined(parts: list[Any]) -> Any:
+def _joined(parts: list[Any]) -> AnyArray:
     """All values, one after the other."""
     flat = [p if p.ndim == 1 else p.reshape(-1) for p in parts]
     return flat[0] if len(flat) == 1 else np.concatenate(flat)
 
 
-def _gather(places: Any, count: int) -> Pattern | None:
+def _gather(places: Places, count: int) -> Pattern | None:
     """The pattern that takes values by their numbers from 1 on, 0 where there is none; None if it takes all in turn."""
     if len(places) == count and np.array_equal(places, np.arange(1, count + 1)):
         return None
@@ -787,7 +812,7 @@ def _gather(places: Any, count: int) -> Pattern | None:
     return Pattern(used, places[used] - 1, (len(places), count))
 
 
-def _picked(data: Any, places: Any) -> Any:
+def _picked(data: AnyArray, places: Places) -> AnyArray:
     """The values with these numbers from 1 on, 0 where there is none, in memory of their own."""
     gather = _gather(places, len(data))
     return data.copy() if gather is None else applied(spmap, data, gather)
@@ -799,13 +824,13 @@ class _Numbers:
     def __init__(self) -> None:
         self.used = 0
 
-    def take(self, count: int) -> Any:
+    def take(self, count: int) -> np.ndarray[Any, Any]:
         numbers = np.arange(self.used + 1.0, self.used + count + 1)
         self.used += count
         return numbers + 1j * self.mark(numbers)
 
     @staticmethod
-    def mark(numbers: Any) -> Any:
+    def mark(numbers: np.ndarray[Any, Any] | np.generic) -> np.ndarray[Any, Any]:
         """40 bits, scattered: the mark of a sum must not be the sum of the marks."""
         bits = np.abs(np.ravel(numbers)).astype(np.uint64)
         for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
@@ -813,14 +838,14 @@ class _Numbers:
         return (bits >> np.uint64(24)).astype(float).reshape(np.shape(numbers))
 
     @classmethod
-    def places(cls, values: Any, total: int) -> tuple[Any, bool]:
+    def places(cls, values: np.ndarray[Any, Any] | np.generic, total: int) -> tuple[Any, bool]:
         """The numbers, and whether some are none that were handed out."""
         numbers = np.real(values)
         wrong = (numbers < 0) | (numbers > total) | (numbers % 1 != 0) | (cls.mark(numbers) != np.imag(values))
         return numbers.astype(np.int64), bool(np.any(wrong))
 
 
-def _numbered(tree: Any, parts: list[Any], handed: list[Any], numbers: _Numbers) -> Any:
+def _numbered(tree: object, parts: list[Any], handed: list[Any], numbers: _Numbers) -> object:
     if tree is None:
         return None
     if isinstance(tree, (list, tuple)) and not is_sparse(tree):
@@ -836,27 +861,27 @@ def _numbered(tree: Any, parts: list[Any], handed: list[Any], numbers: _Numbers)
     return handed[-1] if values.ndim else handed[-1][()]
 
 
-def applied(operator: Any, *args: Any) -> Any:
+def applied(operator: Callable[..., Any], *args: object) -> AnyArray:
     """An operator's result; of plain arrays a plain one."""
     if any(isinstance(x, Tensor) for x in args):
         return operator(*args)
     return getattr(kernels, operator.__name__)(*args)
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x: object) -> TypeGuard[complex]:
     if is_sparse(x):
         return False
     return np.isscalar(x) or (hasattr(x, "ndim") and x.ndim == 0)
 
 
-def _same_shape(A: Sparse, other: Any) -> Any:
+def _same_shape(A: Sparse, other: AnyArray) -> tuple[int, int]:
     shape = np.broadcast_shapes(A.shape, tuple(other.shape))
     if shape != A.shape:
         raise OperatorError(f"multiply: a dense array of shape {tuple(other.shape)} does not broadcast to {A.shape}.")
     return A.shape
 
 
-def _unwritable(places: Any) -> Any:
+def _unwritable(places: Places) -> Places:
     """A view that does not let the places be changed, on which the gradient depends."""
     view = places.view()
     view.flags.writeable = False

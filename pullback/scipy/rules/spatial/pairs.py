@@ -10,11 +10,11 @@ from scipy import special
 
 from pullback.core.array_type import numbers_of
 from pullback.core.errors import GradientError
-from pullback.core.numpy_types import AnyArray, Out
+from pullback.core.numpy_types import AnyArray, ArrayLike, Out
 from pullback.core.tensor import Tensor
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.ways import genuine
-from pullback.interop.operands import array, floating, frozen, ops
+from pullback.interop.operands import array, astype, floating, frozen, ops
 
 _HOME = "scipy.spatial.distance."
 _STEPS = frozenset({
@@ -28,11 +28,11 @@ def _power(s: AnyArray, exponent: float) -> AnyArray:
     return np.where(away, np.where(away, s, 1.0) ** exponent, 0.0)
 
 
-def _weighed(x: AnyArray, w: Any) -> AnyArray:
+def _weighed(x: AnyArray, w: AnyArray | None) -> AnyArray:
     return x if w is None else x * w
 
 
-def _minkowski(u: Any, v: Any, p: float = 2, w: AnyArray | None = None) -> Any:
+def _minkowski(u: AnyArray, v: AnyArray, p: float = 2, w: AnyArray | None = None) -> AnyArray:
     distance = np.abs(u - v)
     if p == np.inf:
         return _chebyshev(u, v, w)
@@ -63,14 +63,14 @@ def _correlation(u: AnyArray, v: AnyArray, w: AnyArray | None = None) -> AnyArra
     return _cosine(u, v, w)
 
 
-def _jensenshannon(u: AnyArray, v: AnyArray, base: Any = None) -> AnyArray:
+def _jensenshannon(u: AnyArray, v: AnyArray, base: float | None = None) -> AnyArray:
     u, v = (x / np.sum(x, -1, keepdims=True) for x in (u, v))
     mean = (u + v) / 2
     divergence = np.sum(special.rel_entr(u, mean) + special.rel_entr(v, mean), -1) / 2
     return _power(divergence if base is None else divergence / np.log(base), 0.5)
 
 
-def _mahalanobis(u: AnyArray, v: AnyArray, VI: Any) -> AnyArray:
+def _mahalanobis(u: AnyArray, v: AnyArray, VI: AnyArray) -> AnyArray:
     distance = u - v
     return _power(np.sum((distance @ VI) * distance, -1), 0.5)
 
@@ -92,7 +92,7 @@ _METRICS: dict[str, Callable[..., Any]] = {
 
 
 @scipy_rule(_HOME + "cdist")
-def cdist(XA: Any, XB: Any, metric: str = "euclidean", *, out: Out = None, **kwargs: Any) -> AnyArray:
+def cdist(XA: ArrayLike, XB: ArrayLike, metric: str = "euclidean", *, out: Out = None, **kwargs: object) -> AnyArray:
     """The distance of each row of XA from each of XB."""
     XA, XB = floating(array(XA)), floating(array(XB))
     _check("cdist", (XA, XB), out)
@@ -101,25 +101,25 @@ def cdist(XA: Any, XB: Any, metric: str = "euclidean", *, out: Out = None, **kwa
     if callable(metric):
         found = [ops.stack([array(metric(XA[i], b, **kwargs)) for b in XB]) for i in range(XA.shape[0])]
         return ops.stack(found)
-    XA, XB = np.astype(XA, np.float64), np.astype(XB, np.float64)  # as SciPy computes
+    XA, XB = astype(XA, np.float64), astype(XB, np.float64)  # as SciPy computes
     by, given = _metric("cdist", metric, (XA, XB), kwargs)
     return by(XA[:, None, :], XB[None, :, :], **given)
 
 
 @scipy_rule(_HOME + "pdist")
-def pdist(X: Any, metric: str = "euclidean", *, out: Out = None, **kwargs: Any) -> AnyArray:
+def pdist(X: ArrayLike, metric: str = "euclidean", *, out: Out = None, **kwargs: object) -> AnyArray:
     """The distances between rows of X: i and j > i, in that order."""
     X = floating(array(X))
     _check("pdist", (X,), out)
     i, j = np.triu_indices(X.shape[0], 1)
     if callable(metric):
         return ops.stack([array(metric(X[a], X[b], **kwargs)) for a, b in zip(i, j, strict=True)])
-    X = np.astype(X, np.float64)
+    X = astype(X, np.float64)
     by, given = _metric("pdist", metric, (X,), kwargs)
     return by(X[i], X[j], **given)
 
 
-def _check(name: str, points: Any, out: Out) -> None:
+def _check(name: str, points: tuple[AnyArray, ...], out: Out) -> None:
     if out is not None:
         raise GradientError(f"{_HOME}{name}: out has no derivative; leave it out.")
     for x in points:
@@ -129,7 +129,9 @@ def _check(name: str, points: Any, out: Out) -> None:
             raise GradientError(f"{_HOME}{name}: the points must be real, got dtype {x.dtype}.")
 
 
-def _metric(name: str, metric: Any, points: Any, kwargs: dict[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+def _metric(
+    name: str, metric: str, points: tuple[AnyArray, ...], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], dict[str, Any]]:
     """The distance of this name, and its parameters."""
     short = _NAMES.get(str(metric).lower())
     if short is None:
@@ -158,7 +160,7 @@ _NAMES = {alias: name for name, aliases in _ALIASES.items() for alias in (name, 
 
 
 @scipy_rule("scipy.spatial.distance_matrix")
-def distance_matrix(x: Any, y: Any, p: float = 2.0, threshold: int = 1000000) -> AnyArray:
+def distance_matrix(x: ArrayLike, y: ArrayLike, p: float = 2.0, threshold: int = 1000000) -> AnyArray:
     """The Minkowski distance of each row of x from each of y."""
     x, y = floating(array(x)), floating(array(y))
     if x.shape[-1] != y.shape[-1]:
@@ -167,7 +169,7 @@ def distance_matrix(x: Any, y: Any, p: float = 2.0, threshold: int = 1000000) ->
 
 
 @scipy_rule(_HOME + "squareform")
-def squareform(X: Any, force: str = "no", checks: bool = True) -> AnyArray:
+def squareform(X: ArrayLike, force: str = "no", checks: bool = True) -> AnyArray:
     """A vector of distances as a symmetric matrix, or the other way."""
     X = array(X)
     known = not isinstance(X, Tensor) or numbers_of(X) is not None  # inside of vmap they are not
@@ -184,7 +186,13 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> AnyArray:
 
 
 @scipy_rule(_HOME + "directed_hausdorff")
-def directed_hausdorff(u: Any, v: Any, rng: Any = None, *, seed: Any = None) -> tuple[AnyArray, AnyArray, AnyArray]:
+def directed_hausdorff(
+    u: ArrayLike,
+    v: ArrayLike,
+    rng: int | np.random.Generator | None = None,
+    *,
+    seed: int | np.random.Generator | None = None,
+) -> tuple[AnyArray, AnyArray, AnyArray]:
     """(the largest distance from u to the nearest of v, and between which)."""
     u, v = floating(array(u)), floating(array(v))
     plain = (np.asarray(frozen(x, "directed_hausdorff"), float) for x in (u, v))

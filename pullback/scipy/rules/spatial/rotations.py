@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pullback.core.numpy_types import AnyArray
+from pullback.core.numpy_types import AnyArray, ArrayLike
 from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.clones import copy_of
 from pullback.interop.adopt.scipy.ways import classes_run_as_they_stand
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation, Slerp
 
 _SMALL = 1e-6  # squares of angles below which series are exact to the last digit
 
@@ -23,25 +26,25 @@ if find_spec("scipy.spatial.transform._rotation_xp") is not None:
     )
 
 
-def _ours(rotation: Any) -> Any:
+def _ours(rotation: Rotation) -> Rotation:
     """A plain rotation as one that meets tensors."""
     return RULES["scipy.spatial.transform.Rotation"].from_quat(rotation.as_quat())  # type: ignore[attr-defined]
 
 
 @scipy_rule("scipy.spatial.transform._methods.apply")
-def apply(rotation: Any, vectors: Any, inverse: bool = False) -> Any:
+def apply(rotation: Rotation, vectors: ArrayLike, inverse: bool = False) -> AnyArray:
     """Vectors turned."""
     return _ours(rotation).apply(vectors, inverse)
 
 
 @scipy_rule("scipy.spatial.transform._methods.__mul__")
-def multiply(rotation: Any, other: Any) -> AnyArray:
+def multiply(rotation: Rotation, other: Rotation) -> AnyArray:
     """One after the other."""
     return _ours(rotation) * other
 
 
 @scipy_rule("scipy.spatial.transform._methods.__call__")
-def interpolate(slerp: Any, times: Any) -> AnyArray:
+def interpolate(slerp: Slerp, times: ArrayLike) -> AnyArray:
     """Between plain rotations, at times that are differentiated."""
     made = copy_of(slerp)
     made.rotations = _ours(slerp.rotations)
@@ -50,7 +53,7 @@ def interpolate(slerp: Any, times: Any) -> AnyArray:
 
 # Both maps are smooth at the identity, where SciPy's take the root of a square of 0: these are functions of the square.
 @scipy_rule("scipy.spatial.transform._rotation_xp.from_rotvec")
-def from_rotvec(rotvec: Any, degrees: bool = False) -> AnyArray:
+def from_rotvec(rotvec: AnyArray, degrees: bool = False) -> AnyArray:
     """(sin(a / 2) / a v, cos(a / 2)) with a = |v|."""
     if rotvec.shape[-1] != 3:
         raise ValueError(f"Expected `rot_vec` to have shape (..., 3), got {tuple(rotvec.shape)}")
@@ -64,7 +67,7 @@ def from_rotvec(rotvec: Any, degrees: bool = False) -> AnyArray:
 
 
 @scipy_rule("scipy.spatial.transform._rotation_xp.as_rotvec")
-def as_rotvec(quat: Any, degrees: bool = False) -> AnyArray:
+def as_rotvec(quat: AnyArray, degrees: bool = False) -> AnyArray:
     """2 atan(|q| / w) / |q| q, of the quaternion with w >= 0."""
     quat = np.where(quat[..., 3:] < 0, -quat, quat)
     imaginary, real = quat[..., :3], quat[..., 3:]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray
 from pullback.scipy.rules.special.integrals import among, of_arrays
 from pullback.scipy.rules.special.quadrature import gauss, integral
 
@@ -38,7 +38,7 @@ def _cos_pi(u: AnyArray, k: int) -> AnyArray:
 
 # -- K ----------------------------------------------------------------------------------------------------------------
 @of_arrays(2)
-def kve_derivative(v: AnyArray | float, x: AnyArray | float, n: int, m: int) -> AnyArray:
+def kve_derivative(v: AnyArray, x: AnyArray, n: int, m: int) -> AnyArray:
     """The derivative of exp(x) K_v(x), n times in v and m times in x."""
     if m == n == 0:
         return sp.kve(v, x)
@@ -72,14 +72,14 @@ def _kve(v: AnyArray, x: AnyArray, n: int, m: int) -> AnyArray:
 
 
 @of_arrays(1)
-def kv_derivative(v: ArrayLike, x: AnyArray | float, n: int) -> AnyArray:
+def kv_derivative(v: AnyArray, x: AnyArray, n: int) -> AnyArray:
     """The n-th derivative of K_v(x) in v."""
     return np.exp(-x) * kve_derivative(v, x, n, 0) if n else sp.kv(v, x)
 
 
 # -- I ----------------------------------------------------------------------------------------------------------------
 @of_arrays(2)
-def ive_derivative(v: AnyArray | float, x: AnyArray | float, n: int, m: int) -> AnyArray:
+def ive_derivative(v: AnyArray, x: AnyArray, n: int, m: int) -> AnyArray:
     """The derivative of exp(-|x|) I_v(x), n times in v and m times in x."""
     if m == n == 0:
         return sp.ive(v, x)
@@ -148,7 +148,7 @@ def _ive_along_descent(v: AnyArray, x: AnyArray, n: int, m: int) -> AnyArray:
     start = np.arcsinh(v / x)
     height = 2 * x * np.sinh(start / 2) ** 2 - v * start
 
-    def values(w: AnyArray, rest: Any, v: AnyArray, x: AnyArray, start: Any) -> AnyArray:
+    def values(w: AnyArray, rest: AnyArray, v: AnyArray, x: AnyArray, start: AnyArray) -> AnyArray:
         """The integrand at w = pi - rest, over exp(height)."""
         sine = np.where(w < 1.5, np.sin(w), np.sin(rest))
         s = np.arcsinh(v / x * w / sine)
@@ -181,25 +181,25 @@ def _ive_along_descent(v: AnyArray, x: AnyArray, n: int, m: int) -> AnyArray:
 
 
 @of_arrays(1)
-def iv_derivative(v: ArrayLike, x: ArrayLike, n: int) -> AnyArray:
+def iv_derivative(v: AnyArray, x: AnyArray, n: int) -> AnyArray:
     """The n-th derivative of I_v(x) in v."""
     return np.exp(np.abs(x)) * ive_derivative(v, x, n, 0) if n else sp.iv(v, x)
 
 
 # -- J and Y ----------------------------------------------------------------------------------------------------------
 @of_arrays(1)
-def jv_derivative(v: ArrayLike, x: ArrayLike, n: int) -> AnyArray:
+def jv_derivative(v: AnyArray, x: AnyArray, n: int) -> AnyArray:
     """The n-th derivative of J_v(x) in v, x > 0."""
     return _cylinder(v, x, n)[0] if n else sp.jv(v, x)
 
 
 @of_arrays(1)
-def yv_derivative(v: ArrayLike, x: ArrayLike, n: int) -> AnyArray:
+def yv_derivative(v: AnyArray, x: AnyArray, n: int) -> AnyArray:
     """The n-th derivative of Y_v(x) in v, x > 0."""
     return _cylinder(v, x, n)[1] if n else sp.yv(v, x)
 
 
-def _cylinder(v: Any, x: Any, n: int) -> tuple[Any, Any]:
+def _cylinder(v: AnyArray, x: AnyArray, n: int) -> tuple[Any, Any]:
     """The n-th derivatives of J and Y in the order; J_{-u} = cos(pi u) J_u - sin(pi u) Y_u, Y_{-u} likewise."""
     inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
     edge = np.where(np.isposinf(x), 0.0, np.nan)
@@ -215,7 +215,7 @@ def _cylinder(v: Any, x: Any, n: int) -> tuple[Any, Any]:
         u, z = -v[left], x[left]
         parts = [_near(u, z, k) for k in range(n + 1)]
 
-        def turned(turn: Any, i: int) -> AnyArray:
+        def turned(turn: Callable[..., Any], i: int) -> AnyArray:
             return leibniz(n, lambda k: turn(u, k), lambda k: parts[k][i])
 
         J[left] = (-1) ** n * (turned(_cos_pi, 0) - turned(sin_pi, 1))
@@ -261,7 +261,7 @@ def _near(v: AnyArray, x: AnyArray, n: int) -> tuple[Any, Any]:
         waves_y[part] = turn.imag @ weights
         first = last
 
-    def falling(from_shift: Any, k: int) -> AnyArray:
+    def falling(from_shift: AnyArray, k: int) -> AnyArray:
         """The integral of (-t)**k exp(-x sinh(t) - v t) over t > from_shift."""
 
         def exponent(u: AnyArray, v: AnyArray, x: AnyArray, s: AnyArray) -> AnyArray:
@@ -288,7 +288,7 @@ def _many(count: int) -> tuple[AnyArray, AnyArray]:
     return ((np.arange(panels)[:, None] + nodes) / panels).ravel(), np.tile(weights / panels, panels)
 
 
-def _rising(v: AnyArray, x: AnyArray, middle: Any, n: int) -> AnyArray:
+def _rising(v: AnyArray, x: AnyArray, middle: AnyArray, n: int) -> AnyArray:
     """The integral of t**n exp(v t - x sinh(t)) over t > 0, from its largest place to both sides."""
 
     def side(sign: float) -> AnyArray:

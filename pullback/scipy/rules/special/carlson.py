@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray
 from pullback.scipy.rules.special.integrals import bell, of_arrays
 from pullback.scipy.rules.special.quadrature import gauss
 
@@ -17,7 +17,7 @@ _GRID = np.sinh(np.linspace(-7.0, 7.0, 241))  # to 548 on either side
 _BLOCK = 1 << 11
 
 
-def over_logarithms(logarithm: Callable[..., Any], weight: Callable[..., Any], *args: Any) -> AnyArray:
+def over_logarithms(logarithm: Callable[..., Any], weight: Callable[..., Any], *args: AnyArray) -> AnyArray:
     """The integral over all real w of weight(w, *args) exp(logarithm(w, *args)); the logarithm has one peak."""
     result = np.empty(args[0].shape)
     for first in range(0, len(result), _BLOCK):
@@ -26,7 +26,7 @@ def over_logarithms(logarithm: Callable[..., Any], weight: Callable[..., Any], *
     return result
 
 
-def _over_logarithms(logarithm: Any, weight: Any, columns: Any) -> AnyArray:
+def _over_logarithms(logarithm: Callable[..., Any], weight: Callable[..., Any], columns: list[AnyArray]) -> AnyArray:
     heights = logarithm(_GRID, *columns)
     heights = np.where(np.isnan(heights), -np.inf, heights)
     best = np.argmax(heights, axis=1)
@@ -54,7 +54,7 @@ def _over_logarithms(logarithm: Any, weight: Any, columns: Any) -> AnyArray:
 
 @of_arrays(5)
 def carlson(
-    x: AnyArray | float,
+    x: AnyArray,
     y: AnyArray | float,
     z: AnyArray | float,
     p: AnyArray | float,
@@ -87,7 +87,7 @@ def carlson(
 
 
 @of_arrays(2)
-def hyperu_derivative(a: AnyArray | float, b: ArrayLike, x: ArrayLike, m: int, n: int) -> AnyArray:
+def hyperu_derivative(a: AnyArray, b: AnyArray, x: AnyArray, m: int, n: int) -> AnyArray:
     """The derivative of Tricomi's function U(a, b, x), m times in a and n in b."""
     if m == n == 0:
         return sp.hyperu(a, b, x)

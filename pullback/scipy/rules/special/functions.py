@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from pullback.interop.operands import array, axes_of, floating, needs_grad, ops,
 from pullback.scipy.rules.special import operators as special
 
 
-def _whole(name: str, argument: str, x: Any) -> Any:
+def _whole(name: str, argument: str, x: ArrayLike) -> AnyArray:
     """The whole numbers of an argument that is not differentiated, as an array of integers."""
     given = values(x, name)
     if np.any(given != np.trunc(given)):
@@ -41,7 +42,7 @@ scipy_rule("scipy.special._riemann_zeta")(special.riemann_zeta)
 
 
 @scipy_rule("scipy.special.polygamma")
-def polygamma(n: Any, x: ArrayLike) -> AnyArray:
+def polygamma(n: ArrayLike, x: ArrayLike) -> AnyArray:
     """The n-th derivative of digamma."""
     n, x = _whole("polygamma", "n", n), array(x)
     if n.ndim == 0:
@@ -52,7 +53,7 @@ def polygamma(n: Any, x: ArrayLike) -> AnyArray:
 
 
 @scipy_rule("scipy.special.lambertw", "scipy.special._lambertw")
-def lambertw(z: ArrayLike, k: Any = 0, tol: float = 1e-8) -> AnyArray:
+def lambertw(z: ArrayLike, k: ArrayLike = 0, tol: float = 1e-8) -> AnyArray:
     """A branch of Lambert's W."""
     k = _whole("lambertw", "k", k)
     if k.ndim:
@@ -84,11 +85,11 @@ def logsumexp(
     return tuple(results) if return_sign else results[0]
 
 
-def _spherical(name: str, operator: Any, last: float, rest: float) -> None:
+def _spherical(name: str, operator: Callable[..., Any], last: float, rest: float) -> None:
     """Enter a spherical Bessel function: f_n' = (n f_{n-1} last + (n + 1) f_{n+1} rest) / (2 n + 1)."""
 
     @scipy_rule(f"scipy.special.{name}")
-    def rule(n: Any, z: ArrayLike, derivative: bool = False) -> AnyArray:
+    def rule(n: ArrayLike, z: ArrayLike, derivative: bool = False) -> AnyArray:
         n, z = _whole(name, "n", n), array(z)
         if not derivative:
             return operator(n, z)
@@ -103,7 +104,7 @@ _spherical("spherical_kn", special.spherical_k, -1.0, -1.0)
 
 
 @scipy_rule("scipy.special.comb")
-def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> AnyArray:
+def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = False) -> AnyArray:
     """Binomial coefficients of real numbers; 0 where SciPy says so."""
     if exact:
         raise _refuse("comb", "exact=True, which is of whole numbers,")
@@ -115,7 +116,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
 
 
 @scipy_rule("scipy.special.perm")
-def perm(N: Any, k: Any, exact: bool = False) -> Any:
+def perm(N: ArrayLike, k: ArrayLike, exact: bool = False) -> AnyArray:
     """N! / (N - k)! of real numbers; 0 where SciPy says so."""
     if exact:
         raise _refuse("perm", "exact=True, which is of whole numbers,")
@@ -125,7 +126,7 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:
 
 
 @scipy_rule("scipy.special.factorial")
-def factorial(n: Any, exact: bool = False, extend: str = "zero") -> AnyArray:
+def factorial(n: ArrayLike, exact: bool = False, extend: str = "zero") -> AnyArray:
     """Gamma(n + 1); 0 for negative n unless extend="complex"."""
     if exact:
         raise _refuse("factorial", "exact=True, which is of whole numbers,")
@@ -149,7 +150,7 @@ def multigammaln(a: Any, d: AnyArray | float) -> AnyArray:
 
 
 @scipy_rule("scipy.special.diric")
-def diric(x: ArrayLike, n: Any) -> AnyArray:
+def diric(x: ArrayLike, n: ArrayLike) -> AnyArray:
     """sin(n x / 2) / (n sin(x / 2)), a Chebyshev polynomial of cos(x / 2)."""
     given = values(n, "diric")
     sound = (given > 0) & (given == np.trunc(given))
@@ -165,7 +166,7 @@ def sinc(x: ArrayLike) -> AnyArray:
 
 
 @scipy_rule("scipy.special.softplus")
-def softplus(x: ArrayLike, **kwargs: Any) -> AnyArray:
+def softplus(x: ArrayLike, **kwargs: object) -> AnyArray:
     """log(1 + exp(x))."""
     if kwargs:
         raise _refuse("softplus", f"{next(iter(kwargs))}=")
@@ -173,7 +174,7 @@ def softplus(x: ArrayLike, **kwargs: Any) -> AnyArray:
 
 
 @scipy_rule("scipy.special.eval_sh_jacobi")
-def eval_sh_jacobi(n: Any, p: AnyArray | float, q: AnyArray | float, x: AnyArray | float) -> AnyArray:
+def eval_sh_jacobi(n: float, p: AnyArray | float, q: AnyArray | float, x: AnyArray | float) -> AnyArray:
     """Shifted Jacobi polynomials."""
     p, q, x = array(p), array(q), array(x)
     return special.eval_jacobi(n, p - q, q - 1, 2 * x - 1) / special.binom(2 * n + p - 1, n)
@@ -185,7 +186,7 @@ def _alone(name: str, diff_n: int) -> None:
 
 
 @scipy_rule("scipy.special.sph_harm_y")
-def sph_harm_y(n: Any, m: ArrayLike, theta: Any, phi: ArrayLike, *, diff_n: int = 0) -> AnyArray:
+def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike, *, diff_n: int = 0) -> AnyArray:
     """Spherical harmonics."""
     _alone("sph_harm_y", diff_n)
     n, m = _whole("sph_harm_y", "n", n), _whole("sph_harm_y", "m", m)
@@ -193,7 +194,7 @@ def sph_harm_y(n: Any, m: ArrayLike, theta: Any, phi: ArrayLike, *, diff_n: int 
 
 
 @scipy_rule("scipy.special.sph_legendre_p")
-def sph_legendre_p(n: Any, m: ArrayLike, theta: Any, *, diff_n: int = 0) -> AnyArray:
+def sph_legendre_p(n: ArrayLike, m: ArrayLike, theta: ArrayLike, *, diff_n: int = 0) -> AnyArray:
     """Spherical Legendre functions; SciPy's first dimension is that of derivatives."""
     _alone("sph_legendre_p", diff_n)
     n, m = _whole("sph_legendre_p", "n", n), _whole("sph_legendre_p", "m", m)
@@ -201,7 +202,7 @@ def sph_legendre_p(n: Any, m: ArrayLike, theta: Any, *, diff_n: int = 0) -> AnyA
 
 
 @scipy_rule("scipy.special.legendre_p")
-def legendre_p(n: Any, z: ArrayLike, *, diff_n: int = 0) -> AnyArray:
+def legendre_p(n: ArrayLike, z: ArrayLike, *, diff_n: int = 0) -> AnyArray:
     """Legendre polynomials; SciPy's first dimension is that of derivatives."""
     _alone("legendre_p", diff_n)
     return ops.special_legendre_polynomial_p(array(z), _whole("legendre_p", "n", n))[None]

@@ -19,7 +19,7 @@ import scipy.special as sp
 from pullback.arrays.numpy.special.betas import beta_density
 from pullback.arrays.numpy.special.gammas import gamma_density
 from pullback.arrays.numpy.special.saddle_points import LARGE, stirling_rest
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray, Numeric
 from pullback.scipy.rules.special.quadrature import gauss, integral
 
 
@@ -28,7 +28,7 @@ def of_arrays(orders: int) -> Callable[..., Any]:
 
     def decorate(kernel: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(kernel)
-        def run(*args: Any) -> Any:
+        def run(*args: AnyArray) -> AnyArray:
             count = len(args) - orders
             arrays = [np.asarray(x) for x in args[:count]]
             dtype = np.result_type(*args[:count])
@@ -45,7 +45,7 @@ def of_arrays(orders: int) -> Callable[..., Any]:
     return decorate
 
 
-def among(chosen: Any, function: Callable[..., Any], *args: Any, otherwise: Any = np.nan) -> AnyArray:
+def among(chosen: AnyArray, function: Callable[..., Any], *args: AnyArray, otherwise: float = np.nan) -> AnyArray:
     """The function on the chosen elements alone, and a constant elsewhere."""
     result = np.full(chosen.shape, otherwise)
     if chosen.any():
@@ -53,7 +53,7 @@ def among(chosen: Any, function: Callable[..., Any], *args: Any, otherwise: Any 
     return result
 
 
-def bell(slopes: Any) -> AnyArray:
+def bell(slopes: list[AnyArray]) -> Any:
     """B_n of the derivatives s_1 ... s_n of an exponent: the n-th derivative of its exponential, over it."""
     values: list[Any] = [1.0]
     for n in range(len(slopes)):
@@ -66,12 +66,12 @@ _BERNOULLI = sp.bernoulli(24)[2::2]
 
 
 @of_arrays(1)
-def digamma_difference(x: AnyArray | float, d: AnyArray | float, n: int) -> AnyArray:
+def digamma_difference(x: AnyArray, d: AnyArray, n: int) -> AnyArray:
     """The n-th derivative in x of digamma(x + d) - digamma(x), whose terms cancel for large x."""
     return sp.polygamma(n, x + d) - sp.polygamma(n, x) if n else _digamma_gap(x, d)
 
 
-def _digamma_gap(x: Any, d: Any) -> AnyArray:
+def _digamma_gap(x: AnyArray, d: AnyArray) -> AnyArray:
     plain = sp.psi(x + d) - sp.psi(x)
     sound = (x > 0) & (x + d > 0)
     y, e = np.where(sound, x, 1.0), np.where(sound, d, 0.0)
@@ -87,19 +87,19 @@ def _digamma_gap(x: Any, d: Any) -> AnyArray:
 
 
 # -- gamma ------------------------------------------------------------------------------------------------------------
-def _gamma_slopes(log_t: Any, a: Any, n: int) -> list[Any]:
+def _gamma_slopes(log_t: AnyArray, a: AnyArray, n: int) -> list[Any]:
     return [log_t - sp.psi(a), *(-sp.polygamma(k, a) for k in range(1, n))]
 
 
 @of_arrays(1)
-def gamma_density_derivative(a: ArrayLike, x: ArrayLike, n: int) -> AnyArray:
+def gamma_density_derivative(a: AnyArray, x: AnyArray, n: int) -> AnyArray:
     """The n-th derivative in a of x**(a - 1) exp(-x) / Gamma(a)."""
     density = gamma_density(a, x)
     return np.where(density == 0, 0.0, density * bell(_gamma_slopes(np.log(x), a, n))) if n else density
 
 
 @of_arrays(1)
-def gammainc_derivative(a: AnyArray | float, x: AnyArray | float, n: int) -> AnyArray:
+def gammainc_derivative(a: AnyArray, x: AnyArray, n: int) -> AnyArray:
     """The n-th derivative of the regularised incomplete gamma function P(a, x) in a."""
     if n == 0:
         return sp.gammainc(a, x)
@@ -127,7 +127,7 @@ def _gamma_part(a: AnyArray, x: AnyArray, n: int, side: float) -> AnyArray:
 
 
 # -- beta -------------------------------------------------------------------------------------------------------------
-def _beta_weight(log_t: Any, log_rest: Any, a: Any, b: Any, m: int, n: int) -> AnyArray:
+def _beta_weight(log_t: AnyArray, log_rest: AnyArray, a: AnyArray, b: AnyArray, m: int, n: int) -> AnyArray:
     """The m-th derivative in a and n-th in b of t**a (1 - t)**b / B(a, b), over it."""
 
     def slope(i: int, j: int) -> AnyArray:
@@ -151,7 +151,7 @@ def _beta_weight(log_t: Any, log_rest: Any, a: Any, b: Any, m: int, n: int) -> A
 
 
 @of_arrays(2)
-def beta_density_derivative(a: ArrayLike, b: ArrayLike, x: AnyArray | float, m: int, n: int) -> AnyArray:
+def beta_density_derivative(a: AnyArray, b: AnyArray, x: AnyArray, m: int, n: int) -> AnyArray:
     """The m-th derivative in a and n-th in b of x**(a - 1) (1 - x)**(b - 1) / B(a, b)."""
     density = beta_density(a, b, x)
     if m == n == 0:
@@ -160,7 +160,7 @@ def beta_density_derivative(a: ArrayLike, b: ArrayLike, x: AnyArray | float, m: 
 
 
 @of_arrays(2)
-def betainc_derivative(a: AnyArray | float, b: AnyArray | float, x: AnyArray | float, m: int, n: int) -> AnyArray:
+def betainc_derivative(a: AnyArray, b: AnyArray, x: AnyArray, m: int, n: int) -> AnyArray:
     """The m-th derivative in a and n-th in b of the regularised incomplete beta function I_x(a, b)."""
     if m == n == 0:
         return sp.betainc(a, b, x)
@@ -176,17 +176,17 @@ def betainc_derivative(a: AnyArray | float, b: AnyArray | float, x: AnyArray | f
     return np.where(inside, low + high, edge)
 
 
-def _beta_part(a: AnyArray, b: AnyArray, x: AnyArray, rest: Any, m: int, n: int) -> AnyArray:
+def _beta_part(a: AnyArray, b: AnyArray, x: AnyArray, rest: AnyArray, m: int, n: int) -> AnyArray:
     """The integral below x, over t / (1 - t) = x / (1 - x) exp(-u)."""
 
-    def log_fall(u: AnyArray, x: AnyArray, rest: Any) -> AnyArray:
+    def log_fall(u: AnyArray, x: AnyArray, rest: AnyArray) -> AnyArray:
         near = x * -np.expm1(-u) < 0.5
         return np.where(near, np.log1p(x * np.expm1(-u)), np.log(rest + x * np.exp(-u)))  # (1 - x) / (1 - t)
 
-    def exponent(u: AnyArray, a: AnyArray, b: AnyArray, x: AnyArray, rest: Any) -> AnyArray:
+    def exponent(u: AnyArray, a: AnyArray, b: AnyArray, x: AnyArray, rest: AnyArray) -> AnyArray:
         return -a * u - (a + b) * log_fall(u, x, rest)
 
-    def weight(u: AnyArray, a: AnyArray, b: AnyArray, x: AnyArray, rest: Any) -> AnyArray:
+    def weight(u: AnyArray, a: AnyArray, b: AnyArray, x: AnyArray, rest: AnyArray) -> AnyArray:
         fall = log_fall(u, x, rest)
         return _beta_weight(np.log(x) - u - fall, np.log(rest) - fall, a, b, m, n)
 
@@ -198,7 +198,7 @@ def _beta_part(a: AnyArray, b: AnyArray, x: AnyArray, rest: Any, m: int, n: int)
 
 
 # -- Student's t ------------------------------------------------------------------------------------------------------
-def _t_slopes(squares: Any, df: Any, n: int, logarithm: Any = 0.0) -> list[Any]:
+def _t_slopes(squares: AnyArray, df: AnyArray, n: int, logarithm: Numeric = 0.0) -> list[Any]:
     """The derivatives in df of the logarithm of the density at t, t**2 = squares; `logarithm` is that of t**2."""
     ratio = squares / df
     share = np.where(ratio < 1, ratio / (1 + ratio), 1 / (1 + 1 / np.maximum(ratio, 1)))
@@ -220,7 +220,7 @@ def _t_slopes(squares: Any, df: Any, n: int, logarithm: Any = 0.0) -> list[Any]:
     return slopes
 
 
-def _half_step(df: Any) -> AnyArray:
+def _half_step(df: AnyArray) -> AnyArray:
     """(digamma((df + 1) / 2) - digamma(df / 2) - 1 / df) / 2, about 1 / (4 df**2)."""
     x = df / 2
     plain = (sp.psi(x + 0.5) - sp.psi(x) - 0.5 / x) / 2
@@ -232,7 +232,7 @@ def _half_step(df: Any) -> AnyArray:
     return np.where(x > 12, total / 2, plain)
 
 
-def t_density(df: Any, t: Any) -> AnyArray:
+def t_density(df: AnyArray, t: AnyArray) -> AnyArray:
     """The density of Student's t."""
     x = np.maximum(df / 2, LARGE)
     growth = np.exp(x * np.log1p(0.5 / x) - 0.5 + stirling_rest(x + 0.5) - stirling_rest(x)) * np.sqrt(x)
@@ -241,14 +241,14 @@ def t_density(df: Any, t: Any) -> AnyArray:
 
 
 @of_arrays(1)
-def t_density_derivative(df: Any, t: AnyArray | float, n: int) -> AnyArray:
+def t_density_derivative(df: AnyArray, t: AnyArray, n: int) -> AnyArray:
     """The n-th derivative in df of the density of Student's t."""
     density = t_density(df, t)
     return np.where(density == 0, 0.0, density * bell(_t_slopes(t * t, df, n))) if n else density
 
 
 @of_arrays(1)
-def stdtr_derivative(df: Any, t: ArrayLike, n: int) -> AnyArray:
+def stdtr_derivative(df: AnyArray, t: AnyArray, n: int) -> AnyArray:
     """The n-th derivative in df of the distribution function of Student's t."""
     if n == 0:
         return sp.stdtr(df, t)
@@ -263,7 +263,7 @@ def stdtr_derivative(df: Any, t: ArrayLike, n: int) -> AnyArray:
     return np.where(inside, np.sign(t) * (low + high), edge)
 
 
-def _t_middle(df: Any, t: AnyArray, n: int) -> AnyArray:
+def _t_middle(df: AnyArray, t: AnyArray, n: int) -> AnyArray:
     """The integral from 0 to t, of moderate size; s = r sinh(w) where the density is as wide as r."""
     nodes, weights = gauss(64)
     width = np.sqrt(np.minimum(df, 1.0))
@@ -275,7 +275,7 @@ def _t_middle(df: Any, t: AnyArray, n: int) -> AnyArray:
     return end * (values @ weights)
 
 
-def _t_far_tail(df: Any, t: AnyArray, n: int) -> AnyArray:
+def _t_far_tail(df: AnyArray, t: AnyArray, n: int) -> AnyArray:
     """The n-th derivative in df of the integral beyond t where df is small beside t**2.
 
     With a = df / 2, x = df / (df + t**2) the integral is exp(g) S / 2, where g = a log x + log(Gamma(a + 1/2) /
@@ -291,7 +291,7 @@ def _t_far_tail(df: Any, t: AnyArray, n: int) -> AnyArray:
         slopes.append(a * sign * (df ** -float(j) - away ** -float(j)) + j / 2 * log + gammas / 2**j)
     # Taylor coefficients in df of each term of S, from those of 1 / (df + t**2) and of a / (a + k).
     total = [np.ones_like(df)] + [np.zeros_like(df)] * n
-    power = list(total)
+    power: list[Any] = list(total)
     x = [share / (1 + share)] + [(-1) ** (i - 1) * away ** -float(i) / (1 + share) for i in range(1, n + 1)]
     binomial = 1.0
     for k in range(1, 9):
@@ -305,17 +305,17 @@ def _t_far_tail(df: Any, t: AnyArray, n: int) -> AnyArray:
     return size / 2 * math.factorial(n) * sum(bells[j] * total[n - j] for j in range(n + 1))
 
 
-def _t_tail(df: Any, t: AnyArray, n: int) -> AnyArray:
+def _t_tail(df: AnyArray, t: AnyArray, n: int) -> AnyArray:
     """The integral beyond t, over s = t exp(u)."""
 
-    def exponent(u: AnyArray, df: Any, t: AnyArray) -> AnyArray:
+    def exponent(u: AnyArray, df: AnyArray, t: AnyArray) -> AnyArray:
         q = t * t / df
         share = q / (1 + q)
         far = u > 300  # where exp(2 u) overflows, or soon will
         log = np.where(far, np.log(share) + 2 * u, np.log1p(share * np.expm1(np.where(far, 0.0, 2 * u))))
         return u - 0.5 * (df + 1) * log
 
-    def weight(u: AnyArray, df: Any, t: AnyArray) -> AnyArray:
+    def weight(u: AnyArray, df: AnyArray, t: AnyArray) -> AnyArray:
         return bell(_t_slopes((t * np.exp(u)) ** 2, df, n, 2 * (np.log(t) + u)))
 
     scale = t * t_density(df, t)

@@ -3,14 +3,15 @@
 # ruff: noqa: F401 - kernels are found here by their names
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.special as sp
 
 from pullback.arrays.numpy.special.bessels import iv, jv, kv, yv
 from pullback.arrays.numpy.special.gammas import polygamma
-from pullback.core.numpy_types import AnyArray
+from pullback.core.numpy_types import AnyArray, Numeric
 from pullback.scipy.rules.special.bessels import (
     iv_derivative,
     ive_derivative,
@@ -57,10 +58,10 @@ _COMPLEX = frozenset({
 })  # fmt: skip
 
 
-def _of_reals(name: str) -> Any:
+def _of_reals(name: str) -> Callable[..., Any]:
     function = getattr(sp, name)
 
-    def kernel(*args: Any) -> AnyArray:
+    def kernel(*args: object) -> AnyArray:
         if any(getattr(x, "dtype", np.dtype(float)).kind == "c" or type(x) is complex for x in args):
             raise ValueError("complex arguments have no derivative here.")
         return function(*args)
@@ -69,8 +70,8 @@ def _of_reals(name: str) -> Any:
     return kernel
 
 
-def _missing(name: str) -> Any:
-    def kernel(*args: Any) -> None:
+def _missing(name: str) -> Callable[..., Any]:
+    def kernel(*args: object) -> None:
         raise NotImplementedError(f"the installed SciPy has no scipy.special.{name}.")
 
     return kernel
@@ -79,7 +80,7 @@ def _missing(name: str) -> Any:
 _NEWER = frozenset({"log_wright_bessel", "sph_harm_y", "sph_legendre_p"})  # than the oldest SciPy that will do
 
 
-def __getattr__(name: str) -> AnyArray:
+def __getattr__(name: str) -> Any:
     if not hasattr(sp, name):
         if name in _NEWER:
             return _missing(name)
@@ -116,12 +117,12 @@ def hankel2_derivative(v: AnyArray, x: AnyArray, n: int) -> AnyArray:
     return jv_derivative(v, x, n) - 1j * yv_derivative(v, x, n) if n else sp.hankel2(v, x)
 
 
-def spherical_legendre(n: Any, m: AnyArray, theta: Any) -> AnyArray:
+def spherical_legendre(n: AnyArray, m: AnyArray, theta: AnyArray) -> AnyArray:
     """sph_legendre_p, without the dimension for derivatives that it gives besides."""
     return sp.sph_legendre_p(n, m, theta)[0]
 
 
-def smirnov_slope(n: Any, d: AnyArray) -> AnyArray:
+def smirnov_slope(n: Numeric, d: AnyArray) -> AnyArray:
     """The slope of the one-sided Kolmogorov-Smirnov survival function."""
     return sp._ufuncs._smirnovp(n, d)
 

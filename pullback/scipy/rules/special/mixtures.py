@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import scipy.special as sp
 
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray
 from pullback.scipy.rules.special.formulas import beta_density_derivative_slope
 from pullback.scipy.rules.special.integrals import (
     among,
@@ -22,7 +23,7 @@ from pullback.scipy.rules.special.integrals import (
 from pullback.scipy.rules.special.quadrature import gauss
 
 
-def _weights(half: Any) -> tuple[AnyArray, AnyArray]:
+def _weights(half: AnyArray) -> tuple[AnyArray, AnyArray]:
     """(the first index, the weights) of the Poisson distribution of mean `half`, as far as they count."""
     finite = np.where(np.isfinite(half), half, 0.0)  # where there is no mean the sum is nan
     spread = 10 * np.sqrt(finite.max(initial=0.0)) + 40
@@ -32,7 +33,7 @@ def _weights(half: Any) -> tuple[AnyArray, AnyArray]:
     return j, np.exp(sp.xlogy(j, half[:, None]) - half[:, None] - sp.gammaln(j + 1))
 
 
-def _mixed(nc: Any, central: Any, *args: Any) -> AnyArray:
+def _mixed(nc: AnyArray, central: Callable[..., Any], *args: AnyArray) -> AnyArray:
     j, weights = _weights(nc / 2)
     columns = [np.broadcast_to(x[:, None], j.shape).ravel() for x in args]
     values = central(j.ravel(), *columns).reshape(j.shape)
@@ -40,7 +41,7 @@ def _mixed(nc: Any, central: Any, *args: Any) -> AnyArray:
 
 
 @of_arrays(1)
-def chndtr_derivative(x: ArrayLike, df: Any, nc: Any, n: int) -> AnyArray:
+def chndtr_derivative(x: AnyArray, df: AnyArray, nc: AnyArray, n: int) -> AnyArray:
     """The n-th derivative in df of the noncentral chi-square distribution's function."""
     if n == 0:
         return sp.chndtr(x, df, nc)
@@ -48,7 +49,7 @@ def chndtr_derivative(x: ArrayLike, df: Any, nc: Any, n: int) -> AnyArray:
 
 
 @of_arrays(1)
-def chndtr_density(x: ArrayLike, df: Any, nc: Any, n: int) -> AnyArray:
+def chndtr_density(x: AnyArray, df: AnyArray, nc: AnyArray, n: int) -> AnyArray:
     """The n-th derivative in df of the noncentral chi-square distribution's density."""
     return 0.5 ** (n + 1) * _mixed(nc, lambda j, x, df: gamma_density_derivative(df / 2 + j, x / 2, n), x, df)
 
@@ -61,7 +62,7 @@ def _beta_density_slope(a: AnyArray, b: AnyArray, w: AnyArray, m: int, n: int) -
 
 
 @of_arrays(3)
-def ncfdtr_part(dfn: Any, dfd: Any, nc: Any, r: ArrayLike, m: int, n: int, density: int) -> AnyArray:
+def ncfdtr_part(dfn: AnyArray, dfd: AnyArray, nc: AnyArray, r: AnyArray, m: int, n: int, density: int) -> AnyArray:
     """A derivative of betainc(dfn / 2 + j, dfd / 2, w), its density or that one's slope, by Poisson weights.
 
     w = r / (1 + r). Where it is near 1, all is computed from 1 - w, which keeps its digits: betainc less 1, of which
@@ -70,7 +71,7 @@ def ncfdtr_part(dfn: Any, dfd: Any, nc: Any, r: ArrayLike, m: int, n: int, densi
     kind = (betainc_derivative, beta_density_derivative, _beta_density_slope)[density]
     sign = 1.0 if density == 1 else -1.0
 
-    def central(j: Any, a: AnyArray, b: AnyArray, r: AnyArray) -> AnyArray:
+    def central(j: AnyArray, a: AnyArray, b: AnyArray, r: AnyArray) -> AnyArray:
         upper = r > 1
         low = among(~upper, lambda a, b, r: kind(a, b, r / (1 + r), m, n), a / 2 + j, b / 2, r)
         high = among(upper, lambda a, b, r: sign * kind(b, a, 1 / (1 + r), n, m), a / 2 + j, b / 2, r)
@@ -80,7 +81,7 @@ def ncfdtr_part(dfn: Any, dfd: Any, nc: Any, r: ArrayLike, m: int, n: int, densi
 
 
 @of_arrays(3)
-def nctdtr_derivative(df: Any, nc: Any, t: Any, i: int, j: int, k: int) -> AnyArray:
+def nctdtr_derivative(df: AnyArray, nc: AnyArray, t: AnyArray, i: int, j: int, k: int) -> AnyArray:
     """The derivative of the noncentral t distribution's function: i times in df, j in nc and k in t.
 
     F = integral over s of Phi(t s - nc) h(s; df), with s**2 df chi-square with df degrees of freedom: only h moves
@@ -123,7 +124,7 @@ def nctdtr_derivative(df: Any, nc: Any, t: Any, i: int, j: int, k: int) -> AnyAr
     return total
 
 
-def _panels(df: Any, nc: Any, t: Any, k: int, peaked: bool) -> list[tuple[Any, Any, Any]]:
+def _panels(df: AnyArray, nc: AnyArray, t: AnyArray, k: int, peaked: bool) -> list[tuple[Any, Any, Any]]:
     """(start, end, width) of parts of the integral in u = log s; each is sampled most closely at its start.
 
     log h is df (u - exp(2 u) / 2): its top is at 0, about 1 / sqrt(2 df) wide, and to the left it falls as df u.
@@ -166,13 +167,13 @@ def kolmogorov_derivative(y: AnyArray | float, n: int) -> AnyArray:
     return np.where(small, np.where(y > 0.03, small_y, 0.0), large_y)
 
 
-def _gaussian(y: AnyArray, c: float, n: int) -> Any:
+def _gaussian(y: AnyArray, c: float, n: int) -> AnyArray:
     """The n-th derivative of exp(-c y**2)."""
     root = math.sqrt(2 * c)
     return (-root) ** n * sp.eval_hermitenorm(n, root * y) * np.exp(-c * y * y)
 
 
-def _reciprocal(y: AnyArray, c: float, n: int) -> Any:
+def _reciprocal(y: AnyArray, c: float, n: int) -> AnyArray:
     """The n-th derivative of exp(-c / y**2) / y, as exp(-c / y**2) times a polynomial in 1 / y."""
     powers = {1: 1.0}  # exponent of 1 / y -> factor
     for _ in range(n):

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.numpy_types import AnyArray
+from pullback.core.numpy_types import AnyArray, Numeric
 from pullback.interop.operands import frozen, is_hidden
 
 
-def power_at_zero(base: Any, exponent: Any) -> tuple[Any, Any]:
+def power_at_zero(base: AnyArray | float, exponent: AnyArray | float) -> tuple[Any, Any]:
     """Return where the base is 0, and its power there; 1 elsewhere, and where the power is infinite.
 
     A density that is computed by exp(exponent log(base)) has the slope 0 * inf there. A power has its own.
@@ -21,6 +21,6 @@ def power_at_zero(base: Any, exponent: Any) -> tuple[Any, Any]:
     return zero, np.where(zero, np.where(zero, base, 1.0) ** np.where(zero, exponent, 1.0), 1.0)
 
 
-def where_not(zero: Any, x: Any, instead: float) -> AnyArray:
+def where_not(zero: Numeric, x: AnyArray | float, instead: float) -> AnyArray:
     """`x` without the elements where the base is 0."""
     return x if zero is False else np.where(zero, instead, x)

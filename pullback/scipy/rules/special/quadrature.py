@@ -6,7 +6,7 @@ Derivatives in parameters are such integrals: what is under the integral sign is
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,12 @@ def gauss(count: int) -> tuple[AnyArray, AnyArray]:
 
 
 def integral(
-    exponent: Callable[..., Any], weight: Callable[..., Any], start: Any, turn: Any, *args: Any, limit: Any = None
+    exponent: Callable[..., Any],
+    weight: Callable[..., Any],
+    start: AnyArray,
+    turn: AnyArray,
+    *args: AnyArray,
+    limit: AnyArray | None = None,
 ) -> AnyArray:
     """The integral over u > 0 of weight(u, *args) exp(exponent(u, *args)).
 
@@ -51,7 +56,14 @@ def integral(
     return result
 
 
-def _integral(exponent: Any, weight: Any, end: Any, turn: Any, limit: Any, args: Any) -> AnyArray:
+def _integral(
+    exponent: Callable[..., Any],
+    weight: Callable[..., Any],
+    end: AnyArray,
+    turn: AnyArray,
+    limit: AnyArray,
+    args: Sequence[AnyArray],
+) -> AnyArray:
     for _ in range(200):
         short = (exponent(end, *args) > -_NEGLIGIBLE) & (end < limit)
         if not short.any():

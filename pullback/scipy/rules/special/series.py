@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ def _before(key: tuple[int, ...], i: int) -> tuple[int, ...]:
     return (*key[:i], key[i] - 1, *key[i + 1 :])
 
 
-def times(jet: Jet, value: Any, moves: Sequence[float]) -> Jet:
+def times(jet: Jet, value: AnyArray | float, moves: Sequence[float]) -> Jet:
     """The jet times value + moves . changes."""
     made = {}
     for key, c in jet.items():
@@ -45,7 +45,7 @@ def times(jet: Jet, value: Any, moves: Sequence[float]) -> Jet:
     return made
 
 
-def over(jet: Jet, value: Any, moves: Sequence[float]) -> Jet:
+def over(jet: Jet, value: AnyArray | float, moves: Sequence[float]) -> Jet:
     """The jet over value + moves . changes."""
     made: Jet = {}
     for key, c in jet.items():  # in the order of the keys, so that those before are there
@@ -66,7 +66,7 @@ def times_jet(one: Jet, other: Jet) -> Jet:
     return made
 
 
-def exponential(value: Any, moves: Sequence[Any], orders: Sequence[int]) -> Jet:
+def exponential(value: AnyArray, moves: Sequence[Any], orders: Sequence[int]) -> Jet:
     """The jet of exp(value + moves . changes)."""
     keys = itertools.product(*(range(n + 1) for n in orders))
     made = {}
@@ -78,13 +78,19 @@ def exponential(value: Any, moves: Sequence[Any], orders: Sequence[int]) -> Jet:
     return made
 
 
-def derivative(jet: Jet) -> Any:
+def derivative(jet: Jet) -> AnyArray:
     """The derivative of the jet's highest orders."""
     key = max(jet)
     return jet[key] * math.prod(map(math.factorial, key))
 
 
-def hypergeometric(ups: Any, downs: Any, x: Any, orders: Sequence[int], exponent: Any = 0.0) -> Jet:
+def hypergeometric(
+    ups: list[tuple[AnyArray, Sequence[float]]],
+    downs: list[tuple[AnyArray, Sequence[float]]],
+    x: AnyArray,
+    orders: Sequence[int],
+    exponent: AnyArray | float = 0.0,
+) -> Jet:
     """The jet of exp(exponent) times the sum of (a)_k ... / (b)_k ... x**k / k!; a parameter is (value, moves).
 
     Terms are summed until all are below the last place, orders in each parameter included. Sums that become large are
@@ -117,7 +123,7 @@ def hypergeometric(ups: Any, downs: Any, x: Any, orders: Sequence[int], exponent
     return {key: c * scale for key, c in total.items()}
 
 
-def _too_many_terms(function: str, x: Any) -> ValueError:
+def _too_many_terms(function: str, x: AnyArray) -> ValueError:
     return ValueError(
         f"the series for the derivative of {function} in a parameter has not converged after {_MOST_TERMS} terms, for "
         f"arguments between {x.min()} and {x.max()}. Hold the parameters constant there, or take mpmath.diff."
@@ -125,7 +131,7 @@ def _too_many_terms(function: str, x: Any) -> ValueError:
 
 
 @of_arrays(1)
-def hyp0f1_derivative(v: Any, z: Any, n: int) -> AnyArray:
+def hyp0f1_derivative(v: AnyArray, z: AnyArray, n: int) -> AnyArray:
     """The n-th derivative of hyp0f1(v, z) in v."""
     if n == 0:
         return sp.hyp0f1(v, z)
@@ -144,7 +150,7 @@ def _by_bessel(v: AnyArray, z: AnyArray, n: int) -> AnyArray:
 
 
 @of_arrays(2)
-def hyp1f1_derivative(a: Any, b: Any, x: Any, m: int, n: int) -> AnyArray:
+def hyp1f1_derivative(a: AnyArray, b: AnyArray, x: AnyArray, m: int, n: int) -> AnyArray:
     """The derivative of Kummer's function M(a, b, x), m times in a and n in b; M(a, b, x) = exp(x) M(b - a, b, -x)."""
     if m == n == 0:
         return sp.hyp1f1(a, b, x)
@@ -160,7 +166,7 @@ def hyp1f1_derivative(a: Any, b: Any, x: Any, m: int, n: int) -> AnyArray:
 
 
 @of_arrays(3)
-def hyp2f1_derivative(a: Any, b: Any, c: Any, x: Any, m: int, n: int, k: int) -> AnyArray:
+def hyp2f1_derivative(a: AnyArray, b: AnyArray, c: AnyArray, x: AnyArray, m: int, n: int, k: int) -> AnyArray:
     """The derivative of Gauss's function in a (m times), b (n) and c (k); left of 0 by Pfaff's transformation."""
     if m == n == k == 0:
         return sp.hyp2f1(a, b, c, x)
@@ -187,7 +193,7 @@ _BERNOULLI = sp.bernoulli(30)[2::2]
 
 
 @of_arrays(1)
-def zeta_derivative(s: Any, q: Any, n: int) -> AnyArray:
+def zeta_derivative(s: AnyArray, q: AnyArray, n: int) -> AnyArray:
     """The n-th derivative in s of Hurwitz's zeta function, q > 0 and s > 1, or q = 1 and s > -10."""
     if n == 0:
         return np.where(q == 1, sp.zeta(s), sp.zeta(s, q))
@@ -236,13 +242,13 @@ def _by_reflection(s: AnyArray, n: int) -> AnyArray:
 
 
 # -- orthogonal polynomials -------------------------------------------------------------------------------------------
-def _degrees(n: Any, name: str) -> AnyArray:
+def _degrees(n: AnyArray, name: str) -> AnyArray:
     if np.any((n != np.trunc(n)) | (n < 0)):
         raise ValueError(f"the derivative of {name} in its parameters is known only for whole degrees n >= 0.")
     return n.astype(int)
 
 
-def _polynomial(degrees: Any, first: Jet, step: Any) -> AnyArray:
+def _polynomial(degrees: AnyArray, first: Jet, step: Callable[..., Any]) -> AnyArray:
     """The jet's derivative at each element's degree, by a recurrence from degree 0."""
     before, value = {key: 0.0 * c for key, c in first.items()}, first
     result = np.where(degrees == 0, derivative(value), 0.0)
@@ -257,7 +263,7 @@ def _minus(one: Jet, other: Jet) -> Jet:
 
 
 @of_arrays(1)
-def genlaguerre_derivative(n: Any, alpha: AnyArray | float, x: AnyArray | float, i: int) -> AnyArray:
+def genlaguerre_derivative(n: AnyArray, alpha: AnyArray | float, x: AnyArray | float, i: int) -> AnyArray:
     """The i-th derivative in alpha of the generalised Laguerre polynomial."""
     if i == 0:
         return sp.eval_genlaguerre(n, alpha, x)
@@ -270,7 +276,7 @@ def genlaguerre_derivative(n: Any, alpha: AnyArray | float, x: AnyArray | float,
 
 
 @of_arrays(1)
-def gegenbauer_derivative(n: Any, alpha: AnyArray | float, x: AnyArray | float, i: int) -> AnyArray:
+def gegenbauer_derivative(n: AnyArray, alpha: AnyArray | float, x: AnyArray | float, i: int) -> AnyArray:
     """The i-th derivative in alpha of Gegenbauer's polynomial."""
     if i == 0:
         return sp.eval_gegenbauer(n, alpha, x)
@@ -284,7 +290,9 @@ def gegenbauer_derivative(n: Any, alpha: AnyArray | float, x: AnyArray | float, 
 
 
 @of_arrays(2)
-def jacobi_derivative(n: Any, alpha: AnyArray | float, beta: Any, x: AnyArray | float, i: int, j: int) -> AnyArray:
+def jacobi_derivative(
+    n: AnyArray, alpha: AnyArray | float, beta: AnyArray, x: AnyArray | float, i: int, j: int
+) -> AnyArray:
     """The derivative of Jacobi's polynomial, i times in alpha and j in beta."""
     if i == j == 0:
         return sp.eval_jacobi(n, alpha, beta, x)
@@ -310,7 +318,7 @@ def jacobi_derivative(n: Any, alpha: AnyArray | float, beta: Any, x: AnyArray | 
 
 # -- Wright's Bessel function -----------------------------------------------------------------------------------------
 @of_arrays(2)
-def wright_bessel_derivative(a: AnyArray | float, b: AnyArray | float, x: AnyArray | float, i: int, j: int) -> AnyArray:
+def wright_bessel_derivative(a: AnyArray, b: AnyArray, x: AnyArray, i: int, j: int) -> AnyArray:
     """The derivative of the sum of x**k / (k! Gamma(a k + b)), i times in a and j in b; b > 0."""
     if i == j == 0:
         return sp.wright_bessel(a, b, x)

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray
 from pullback.scipy.rules.special.integrals import of_arrays
 
 _FAR = 7.5
 _TERMS = 24
 
 
-def _by_recurrence(z: AnyArray, first: Any, constant: Any, n: int) -> AnyArray:
+def _by_recurrence(z: AnyArray, first: AnyArray, constant: complex, n: int) -> AnyArray:
     """The n-th derivative of f with f' = -2 z f + constant."""
     before, value = first, first
     for k in range(n):
@@ -26,9 +26,10 @@ def _by_recurrence(z: AnyArray, first: Any, constant: Any, n: int) -> AnyArray:
     return value
 
 
-def _far(z: Any, factor: Any, n: int) -> AnyArray:
+def _far(z: AnyArray, factor: complex, n: int) -> AnyArray | complex:
     """The n-th derivative of factor * sum of (2 j - 1)!! / (2**j z**(2 j + 1))."""
-    total, c = 0.0, 1.0
+    total: Any = 0.0
+    c = 1.0
     for j in range(_TERMS):
         total = total + c * math.factorial(2 * j + n) / math.factorial(2 * j) * z ** -(2.0 * j + 1 + n)
         c *= (2 * j + 1) / 2
@@ -46,7 +47,7 @@ def wofz_derivative(z: AnyArray, n: int) -> AnyArray:
         return np.where(far, _far(safe, 1j / math.sqrt(math.pi), n), near)
 
 
-def dawsn_derivative(x: AnyArray, n: int) -> AnyArray:
+def dawsn_derivative(x: AnyArray | float, n: int) -> AnyArray:
     """The n-th derivative of Dawson's integral."""
     x = np.asarray(x)
     with np.errstate(all="ignore"):
@@ -56,7 +57,7 @@ def dawsn_derivative(x: AnyArray, n: int) -> AnyArray:
 
 
 @of_arrays(2)
-def voigt_derivative(x: ArrayLike, sigma: Any, gamma: Any, n: int, m: int) -> AnyArray:
+def voigt_derivative(x: AnyArray | float, sigma: AnyArray | float, gamma: AnyArray | float, n: int, m: int) -> AnyArray:
     """The derivative of Voigt's profile, n times in x and m in gamma: Re of i**m times a derivative of w."""
     if m == n == 0:
         return sp.voigt_profile(x, sigma, gamma)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.special as sp
@@ -18,6 +18,9 @@ from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import frozen
 from pullback.scipy.rules.special.quadrature import gauss
 
+if TYPE_CHECKING:
+    from pullback.scipy.rules.stats.types import Distribution
+
 
 @scipy_rule("scipy.stats._stats.geninvgauss_logpdf")
 def generalized_inverse_gaussian(x: AnyArray | float, p: AnyArray | float, b: AnyArray | float) -> AnyArray:
@@ -26,7 +29,9 @@ def generalized_inverse_gaussian(x: AnyArray | float, p: AnyArray | float, b: An
 
 
 @scipy_rule("scipy.stats._stats.genhyperbolic_logpdf")
-def generalized_hyperbolic(x: Any, p: Any, a: Any, b: Any) -> AnyArray:
+def generalized_hyperbolic(
+    x: AnyArray | float, p: AnyArray | float, a: AnyArray | float, b: AnyArray | float
+) -> AnyArray:
     """p log g - (p - 1/2) log(a / r) + b x + log K_(p-1/2)(a r) / K_p(g) - log(2 pi) / 2.
 
     With g = sqrt(a^2 - b^2) and r = sqrt(1 + x^2).
@@ -37,13 +42,15 @@ def generalized_hyperbolic(x: Any, p: Any, a: Any, b: Any) -> AnyArray:
 
 
 @scipy_rule("scipy.stats._stats.genhyperbolic_pdf")
-def generalized_hyperbolic_density(x: ArrayLike, p: ArrayLike, a: ArrayLike, b: ArrayLike) -> AnyArray:
+def generalized_hyperbolic_density(
+    x: AnyArray | float, p: AnyArray | float, a: AnyArray | float, b: AnyArray | float
+) -> AnyArray:
     """The exponential of its logarithm."""
     return np.exp(generalized_hyperbolic(x, p, a, b))
 
 
 @scipy_rule("scipy.stats._stats.von_mises_cdf")
-def von_mises_distribution(kappa: Any, x: ArrayLike) -> AnyArray:
+def von_mises_distribution(kappa: ArrayLike, x: AnyArray | float) -> AnyArray:
     """SciPy's value, with the derivatives of the tail beyond x."""
     given = [frozen(v, "scipy.stats.vonmises.cdf") for v in (kappa, x)]
     value = genuine("scipy.stats._stats.von_mises_cdf")(*given)
@@ -63,11 +70,11 @@ def _by_integral(kind: str) -> None:
     """SciPy gives C code to the quadrature there; in general it gives the density."""
 
     @scipy_rule(f"scipy.stats._continuous_distns.{kind}._cdf")
-    def _cdf(self: Any, x: ArrayLike, *shapes: Any) -> AnyArray:
+    def _cdf(self: Distribution, x: AnyArray | float, *shapes: object) -> AnyArray:
         return clone(scipy.stats.rv_continuous._cdf)(self, x, *shapes)
 
     @scipy_rule(f"scipy.stats._continuous_distns.{kind}._sf")
-    def _sf(self: Any, x: ArrayLike, *shapes: Any) -> AnyArray:
+    def _sf(self: Distribution, x: AnyArray | float, *shapes: object) -> AnyArray:
         return 1 - _cdf(self, x, *shapes)
 
 
@@ -76,19 +83,19 @@ _by_integral("genhyperbolic_gen")
 
 
 @scipy_rule("scipy.stats._distn_infrastructure.rv_continuous._entropy")
-def entropy(self: Any, *shapes: Any) -> AnyArray:
+def entropy(self: Distribution, *shapes: object) -> AnyArray:
     """SciPy's integral, but where the density ends in the midst of it, at a number that moves with the shapes."""
     closed = _CLOSED.get(self.name)
     return clone(scipy.stats.rv_continuous._entropy)(self, *shapes) if closed is None else closed(*shapes)
 
 
-def _pearson3_entropy(skew: Any) -> AnyArray:
+def _pearson3_entropy(skew: AnyArray) -> AnyArray:
     """That of a gamma distribution of shape 4 / skew^2, shrunk by 2 / |skew|."""
     shape = 4 / skew**2
     return shape + sp.gammaln(shape) + (1 - shape) * sp.psi(shape) - np.log(2 / np.abs(skew))
 
 
-def _kappa4_entropy(h: AnyArray, k: Any) -> AnyArray:
+def _kappa4_entropy(h: AnyArray, k: AnyArray) -> AnyArray:
     """1 - h + (k - 1) L: the integral of log Q'(u), of the quantiles Q, where L is that of log((1 - u^h) / h)."""
     limit = np.equal(h, 0)
     size = np.abs(np.where(limit, 1.0, h))
@@ -100,7 +107,7 @@ _CLOSED: dict[str, Callable[..., Any]] = {"kappa4": _kappa4_entropy, "pearson3":
 
 
 @scipy_rule("scipy.stats._distn_infrastructure.rv_continuous._mom1_sc")
-def moment(self: Any, order: int, *shapes: Any) -> AnyArray:
+def moment(self: Distribution, order: int, *shapes: object) -> AnyArray:
     """SciPy's integral of powers of quantiles, with the derivatives of the integral over the density."""
     given = [frozen(v, "moment") for v in (order, *shapes)]
     value = scipy.stats.rv_continuous._mom1_sc(self, *given)
@@ -109,7 +116,7 @@ def moment(self: Any, order: int, *shapes: Any) -> AnyArray:
 
 
 @scipy_rule("scipy.stats._distn_infrastructure.rv_continuous._mom_integ0")
-def moment_of_density(self: Any, x: AnyArray | float, order: Any, *shapes: Any) -> AnyArray:
+def moment_of_density(self: Distribution, x: AnyArray | float, order: int, *shapes: object) -> AnyArray:
     """x^order p."""
     return _of_density(lambda density: x**order * density, self.pdf(x, *shapes))
 
@@ -120,7 +127,7 @@ def entropy_of_density(density: ArrayLike) -> AnyArray:
     return _of_density(sp.entr, density)
 
 
-def _of_density(function: Callable[[Any], Any], density: Any) -> AnyArray:
+def _of_density(function: Callable[[Any], Any], density: ArrayLike) -> AnyArray:
     """The value of a function; 0, with the slope 0, where the density is too small for a number."""
     tiny = np.asarray(np.equal(density, 0))
     return np.where(tiny, 0.0, function(np.where(tiny, 1.0, density)))
@@ -132,7 +139,7 @@ def _of_density(function: Callable[[Any], Any], density: Any) -> AnyArray:
     "scipy.optimize._chandrupatla._chandrupatla",
     "scipy.optimize._chandrupatla._chandrupatla_minimize",
 )
-def search(*_: Any, **__: Any) -> None:
+def search(*_: object, **__: object) -> None:
     """Refusal: of what a random variable's methods search, the steps have derivatives, and not the answer."""
     raise UnsupportedError(
         "SciPy has no formula for this quantile or mode of a random variable, and searches it; what it finds has no "

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.stats
 
 from pullback.core.array_face import as_array
 from pullback.core.errors import DetachingError, UnsupportedError
-from pullback.core.numpy_types import AnyArray
+from pullback.core.numpy_types import AnyArray, ArrayLike, Arrays, Numeric
 from pullback.core.tensor import Tensor
 from pullback.func.forward import jvp
 from pullback.interop.adopt.dispatchers import at_stake, first_tensor
@@ -24,6 +24,11 @@ from pullback.interop.adopt.rules import RULES, scipy_rule
 from pullback.interop.adopt.scipy.calls import named, plain
 from pullback.interop.adopt.scipy.clones import twin
 from pullback.interop.operands import array, frozen, is_hidden
+
+if TYPE_CHECKING:
+    from scipy.stats._distn_infrastructure import rv_frozen
+
+    from pullback.scipy.rules.stats.types import Distribution
 
 FROM_POINTS = ("cdf", "logcdf", "logpdf", "logpmf", "logsf", "pdf", "pmf", "sf")
 OF_PARAMETERS = ("entropy", "mean", "stats", "std", "support", "var")
@@ -33,7 +38,7 @@ def _on_a_twin(name: str) -> None:
     first = 1 if name in FROM_POINTS else 0  # where the shape parameters begin
 
     @scipy_rule(f"scipy.stats._methods.{name}")
-    def rule(self: Any, *args: Any, **kwargs: Any) -> AnyArray:
+    def rule(self: Distribution, *args: Any, **kwargs: Any) -> Arrays:
         _check_parameters(self, name, args[first:], kwargs)
         if name in FROM_POINTS and not hasattr(self, "_pdf"):
             args, kwargs = _with_whole_numbers(self, name, args, kwargs)
@@ -65,7 +70,9 @@ def _is_scipys(kind: type, name: str) -> bool:
     return next(k for k in own if name in vars(k)) is scipy.stats.rv_continuous
 
 
-def _within(self: Any, own: Any, name: str, x: AnyArray, *args: Any, **kwargs: Any) -> Any:
+def _within(
+    self: Distribution, own: Distribution, name: str, x: AnyArray | float, *args: Any, **kwargs: Any
+) -> AnyArray | None:
     """The distribution's formula alone, where all points are inside of the support; None elsewhere.
 
     SciPy's method computes it for the points inside and writes that between constants, which takes longer.
@@ -93,7 +100,7 @@ def _within(self: Any, own: Any, name: str, x: AnyArray, *args: Any, **kwargs: A
     return found if flat and found.shape == inside.shape else np.reshape(found, inside.shape)[()]
 
 
-def _spread(x: Any, shape: Any, flat: bool) -> AnyArray:
+def _spread(x: AnyArray, shape: tuple[int, ...], flat: bool) -> AnyArray:
     """A number for each point, in a row."""
     if flat and x.shape == shape:
         return x
@@ -102,11 +109,13 @@ def _spread(x: Any, shape: Any, flat: bool) -> AnyArray:
     return np.broadcast_to(x, shape).ravel()
 
 
-def _shapes(self: Any) -> list[str]:
+def _shapes(self: Distribution) -> list[str]:
     return self.shapes.replace(",", " ").split() if self.shapes else []
 
 
-def _with_whole_numbers(self: Any, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
+def _with_whole_numbers(
+    self: Distribution, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Any]:
     """The arguments with a plain k and loc: distribution functions are steps there, masses have indices."""
     names = ["k", *_shapes(self), "loc"]
     given = {**dict(zip(names, args, strict=False)), **kwargs}
@@ -116,7 +125,7 @@ def _with_whole_numbers(self: Any, name: str, args: Any, kwargs: Any) -> tuple[A
     return (), {key: plain(x, _values) if key in ("k", "loc") else x for key, x in given.items()}
 
 
-def refuse_counts(name: str, k: Any, argument: str = "its first argument") -> None:
+def refuse_counts(name: str, k: object, argument: str = "its first argument") -> None:
     """Where a gradient is asked for in whole numbers."""
     if at_stake((k,)):
         raise UnsupportedError(
@@ -124,7 +133,7 @@ def refuse_counts(name: str, k: Any, argument: str = "its first argument") -> No
         )
 
 
-def _check_parameters(self: Any, name: str, args: Any, kwargs: Any) -> None:
+def _check_parameters(self: Distribution, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
     """Refuse a gradient in a shape parameter that is a whole number, or at a zero where SciPy takes another formula."""
     names = _shapes(self)
     given = {**dict(zip(names, args, strict=False)), **{key: x for key, x in kwargs.items() if key in names}}
@@ -147,7 +156,7 @@ def _check_parameters(self: Any, name: str, args: Any, kwargs: Any) -> None:
 _OF_REAL_NUMBERS = frozenset({"erlang", "nbinom"})
 
 
-def _twin(self: Any) -> Any:
+def _twin(self: Distribution) -> Distribution:
     made = twin(self)
     # SciPy compares with the median to choose between a tail and the rest: no derivative goes that way.
     quantiles = {name: _plainly(getattr(self, name)) for name in ("_isf", "_ppf")}
@@ -158,7 +167,7 @@ def _twin(self: Any) -> Any:
     return made
 
 
-def _vectorized(made: Any, method: str, *args: Any) -> AnyArray:
+def _vectorized(made: Distribution, method: str, *args: object) -> AnyArray:
     """SciPy's np.vectorize of a method, made when it is called: few formulas do.
 
     It gets NumPy's face of Tensors, since it may write into what np.asarray makes of a number.
@@ -168,14 +177,14 @@ def _vectorized(made: Any, method: str, *args: Any) -> AnyArray:
 
 
 @scipy_rule("scipy.stats._methods.nnlf")
-def negative_log_likelihood(self: Any, theta: Any, x: AnyArray | float) -> AnyArray:
+def negative_log_likelihood(self: Distribution, theta: Sequence[Any], x: AnyArray | float) -> AnyArray:
     """-sum log f(x; theta)."""
     _check_parameters(self, "nnlf", theta[: self.numargs], {})
     return _twin(self).nnlf(theta, x)
 
 
 @scipy_rule("scipy.stats._methods.freeze")
-def frozen_distribution(self: Any, *args: Any, **kwargs: Any) -> AnyArray:
+def frozen_distribution(self: Distribution, *args: object, **kwargs: object) -> rv_frozen:
     """SciPy's frozen distribution, which keeps the arguments as they were given and calls our methods with them."""
     made = self.freeze(*plain(args, _values), **plain(kwargs, _values))
     made.args, made.kwds = args, kwargs
@@ -185,7 +194,7 @@ def frozen_distribution(self: Any, *args: Any, **kwargs: Any) -> AnyArray:
 
 
 @scipy_rule("scipy.stats._methods.moment")
-def moment(self: Any, order: Any, *args: Any, **kwargs: Any) -> Any:
+def moment(self: Distribution, order: int, *args: object, **kwargs: object) -> AnyArray:
     """E[(loc + scale Y)^order] by the binomial theorem; SciPy has a formula without `loc` where that is 0."""
     refuse_counts(f"{self.name}.moment", order, "order")
     _check_parameters(self, "moment", args, kwargs)
@@ -204,7 +213,7 @@ def _plainly(method: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: method(*plain(args, _values))
 
 
-def _values(tensor: Any) -> AnyArray:
+def _values(tensor: Tensor) -> AnyArray:
     return frozen(tensor, "ppf")
 
 
@@ -214,7 +223,7 @@ for _name in (*FROM_POINTS, *OF_PARAMETERS):
 
 def _quantile(name: str, distribution: str, sign: float) -> None:
     @scipy_rule(f"scipy.stats._methods.{name}")
-    def rule(self: Any, q: AnyArray | float, *args: Any, **kwargs: Any) -> AnyArray:
+    def rule(self: Distribution, q: AnyArray | float, *args: object, **kwargs: object) -> AnyArray:
         if not hasattr(self, "_pdf"):
             raise UnsupportedError(
                 f"scipy.stats.{self.name}.{name}: a quantile of whole numbers moves in jumps, so it has no derivative."
@@ -228,7 +237,7 @@ def _quantile(name: str, distribution: str, sign: float) -> None:
             x = solved + np.where(np.isfinite(x), x - frozen(solved, name), 0.0)  # SciPy's value, to the last digit
         return np.where(np.isnan(expected), expected, x * scale + loc)
 
-    def newton(self: Any, x: AnyArray, q: Any, shapes: Any) -> AnyArray:
+    def newton(self: Distribution, x: AnyArray, q: Numeric, shapes: tuple[Numeric, ...]) -> AnyArray:
         # From a root each step along one slope makes one more order of derivatives exact.
         inside = np.isfinite(x)
         given = np.where(inside, array(x), array(self.median(*plain(shapes, _values))))
@@ -242,7 +251,14 @@ def _quantile(name: str, distribution: str, sign: float) -> None:
 _ORDERS = 3  # of derivatives of a quantile
 
 
-def _slope(self: Any, name: str, distribution: str, x: AnyArray, shapes: Any, inside: Any) -> AnyArray:
+def _slope(
+    self: Distribution,
+    name: str,
+    distribution: str,
+    x: AnyArray,
+    shapes: tuple[Numeric, ...],
+    inside: np.ndarray[Any, Any] | np.bool_,
+) -> AnyArray:
     """The density; refused where it is no slope of the formula by which SciPy computes the distribution function."""
     density = self.pdf(x, *shapes)
     if np.any(inside & (density == 0)):
@@ -264,13 +280,13 @@ _quantile("isf", "sf", -1.0)
 
 
 @scipy_rule("scipy.stats._methods.median")
-def median(self: Any, *args: Any, **kwargs: Any) -> AnyArray:
+def median(self: Distribution, *args: object, **kwargs: object) -> AnyArray:
     """The quantile of one half."""
     return RULES["scipy.stats._methods.ppf"](self, 0.5, *args, **kwargs)
 
 
 @scipy_rule("scipy.stats._methods.interval")
-def interval(self: Any, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+def interval(self: Distribution, confidence: ArrayLike, *args: object, **kwargs: object) -> tuple[Any, Any]:
     """The quantiles of (1 - confidence) / 2 and (1 + confidence) / 2."""
     self.interval(_values_of(confidence), *_values_of(args), **_values_of(kwargs))  # which checks the confidence
     ends = ((1 - array(confidence)) / 2, (1 + array(confidence)) / 2)
@@ -278,5 +294,5 @@ def interval(self: Any, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any
     return low, high
 
 
-def _values_of(x: Any) -> Any:
+def _values_of(x: object) -> Any:
     return plain(x, _values)

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.special as sp
 import scipy.stats
 
-from pullback.core.numpy_types import AnyArray, ArrayLike
+from pullback.core.numpy_types import AnyArray
 from pullback.interop.adopt.rules import scipy_rule
 from pullback.interop.adopt.scipy.clones import clone
 from pullback.interop.operands import frozen
 from pullback.scipy.rules.special.distributions import beta_density
 from pullback.scipy.rules.special.powers import power_at_zero, where_not
+
+if TYPE_CHECKING:
+    from pullback.scipy.rules.stats.types import Distribution
 
 
 def _of_scipy(kind: str) -> Callable[..., Any]:
@@ -35,7 +38,7 @@ def _begins_with(
     of_scipy = _of_scipy(kind)
 
     @scipy_rule(f"scipy.stats._continuous_distns.{kind}._pdf")
-    def _pdf(self: Any, x: ArrayLike, *shapes: Any) -> AnyArray:
+    def _pdf(self: Distribution, x: AnyArray | float, *shapes: AnyArray) -> AnyArray:
         zero, value = power_at_zero(x, power(*shapes))
         if zero is False or not np.any(frozen(zero, "any")):  # of others the logarithm need not be defined
             return of_scipy(self, x, *shapes)
@@ -48,25 +51,25 @@ def _begins_with(
         return np.where(zero, at_zero, of_scipy(self, np.where(zero, 0.5, x), *shapes))
 
 
-def _f(x: AnyArray, dfn: Any, dfd: Any) -> AnyArray:
+def _f(x: AnyArray | float, dfn: AnyArray, dfd: AnyArray) -> AnyArray:
     m, n = dfn / 2, dfd / 2
     return m * np.log(dfn) + n * np.log(dfd) - (m + n) * np.log(dfd + dfn * x) - sp.betaln(m, n)
 
 
-def _exponentiated_weibull(x: AnyArray, a: AnyArray, c: AnyArray) -> AnyArray:
+def _exponentiated_weibull(x: AnyArray | float, a: AnyArray, c: AnyArray) -> AnyArray:
     return np.log(a) + np.log(c) + (a - 1) * np.log(sp.exprel(-(x**c))) - x**c
 
 
-def _argus(x: AnyArray, chi: Any) -> AnyArray:
+def _argus(x: AnyArray | float, chi: AnyArray) -> AnyArray:
     tail = np.log(sp.gammainc(1.5, chi**2 / 2) / 2)
     return 3 * np.log(chi) - 0.5 * math.log(2 * math.pi) - tail + 0.5 * np.log1p(-(x**2)) - chi**2 * (1 - x**2) / 2
 
 
-def _burr(x: AnyArray, c: AnyArray, d: AnyArray) -> AnyArray:
+def _burr(x: AnyArray | float, c: AnyArray, d: AnyArray) -> AnyArray:
     return np.log(c * d) - (d + 1) * np.log1p(x**c)
 
 
-def _nakagami(x: AnyArray, nu: AnyArray) -> AnyArray:
+def _nakagami(x: AnyArray | float, nu: AnyArray) -> AnyArray:
     return math.log(2) + nu * np.log(nu) - sp.gammaln(nu) - nu * x**2
 
 
@@ -92,7 +95,7 @@ _begins_with("rice_gen", lambda b: 1.0, lambda x, b: np.log(sp.i0(x * b)) - (x**
 
 
 @scipy_rule("scipy.stats._continuous_distns.rdist_gen._pdf")
-def r_distributed(self: Any, x: AnyArray | float, c: AnyArray | float) -> AnyArray:
+def r_distributed(self: Distribution, x: AnyArray | float, c: AnyArray | float) -> AnyArray:
     """The density of a beta distribution between -1 and 1."""
     return beta_density((x + 1) / 2, c / 2, c / 2) / 2
 
@@ -101,7 +104,7 @@ _PARETO = _of_scipy("genpareto_gen")
 
 
 @scipy_rule("scipy.stats._continuous_distns.genpareto_gen._pdf")
-def generalized_pareto(self: Any, x: AnyArray | float, c: AnyArray | float) -> AnyArray:
+def generalized_pareto(self: Distribution, x: AnyArray | float, c: AnyArray | float) -> AnyArray:
     """(1 + c x)^(-1 - 1/c), which ends where the base is 0."""
     ended, value = power_at_zero(1 + c * x, -1 - 1 / np.where(np.equal(c, 0), 1.0, c))
     return value * _PARETO(self, where_not(ended, x, 0.0), c)
@@ -111,14 +114,14 @@ _GEOMETRIC = "scipy.stats._discrete_distns.geom_gen"
 
 
 @scipy_rule(f"{_GEOMETRIC}._sf")
-def geometric_tail(self: Any, x: AnyArray | float, p: AnyArray | float) -> AnyArray:
+def geometric_tail(self: Distribution, x: AnyArray | float, p: AnyArray | float) -> AnyArray:
     """(1 - p)^k."""
     sure, power = power_at_zero(1 - p, np.floor(x))
     return power * np.exp(np.floor(x) * np.log1p(-where_not(sure, p, 0.0)))
 
 
 @scipy_rule(f"{_GEOMETRIC}._cdf")
-def geometric_distribution(self: Any, x: AnyArray | float, p: AnyArray | float) -> Any:
+def geometric_distribution(self: Distribution, x: AnyArray | float, p: AnyArray | float) -> AnyArray:
     """1 - (1 - p)^k."""
     sure, power = power_at_zero(1 - p, np.floor(x))
     return np.where(sure, 1 - power, -np.expm1(np.floor(x) * np.log1p(-where_not(sure, p, 0.0))))

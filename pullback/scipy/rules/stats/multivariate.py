@@ -25,7 +25,7 @@ from pullback.scipy.rules.stats.distributions import refuse_counts
 class Factored:
     """Holds what SciPy's `_PSD` has for a full-rank matrix: U with U U^T its inverse, its log-determinant, its rank."""
 
-    def __new__(cls, M: Any, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, M: AnyArray, *args: object, **kwargs: object) -> Factored:
         plain = genuine._PSD(frozen(M, "_PSD"), *args, **kwargs)  # which checks it
         if not at_stake((M,)):
             return twin(plain)
@@ -41,7 +41,7 @@ class Factored:
         made.U = _solved(factor, np.eye(plain.rank)).T
         return made
 
-    U: Any
+    U: AnyArray
 
     @property
     def pinv(self) -> AnyArray:
@@ -49,13 +49,13 @@ class Factored:
         return self.U @ self.U.T
 
 
-def _solved(factor: Any, b: AnyArray) -> Any:
+def _solved(factor: AnyArray, b: AnyArray) -> AnyArray:
     """factor^-1 b of a lower triangle."""
     return RULES["scipy.linalg.solve_triangular"](factor, b, lower=True)
 
 
 @scipy_rule("scipy.stats._multivariate.invwishart_gen._logpdf")
-def inverse_wishart(self: Any, x: ArrayLike, dim: int, df: Any, log_det_scale: Any, C: Any) -> AnyArray:
+def inverse_wishart(self: object, x: ArrayLike, dim: int, df: float, log_det_scale: float, C: ArrayLike) -> AnyArray:
     """The logarithm of the density at each x[:, :, i]; C is the Cholesky factor of the scale."""
     factor = np.linalg.cholesky(moveaxis(array(x), -1, 0))
     log_det_x = 2 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
@@ -65,7 +65,7 @@ def inverse_wishart(self: Any, x: ArrayLike, dim: int, df: Any, log_det_scale: A
 
 
 @scipy_rule("scipy.stats._multivariate.vonmises_fisher_gen._process_parameters")
-def direction_and_concentration(self: Any, mu: Any, kappa: Any) -> tuple[int, Any, Any]:
+def direction_and_concentration(self: object, mu: ArrayLike, kappa: ArrayLike) -> tuple[int, Any, Any]:
     """The arguments, which SciPy checks as plain numbers."""
     dim, _, _ = _check(self, frozen(mu, "vonmises_fisher"), frozen(kappa, "vonmises_fisher")[()])
     return dim, array(mu), kappa
@@ -76,7 +76,7 @@ _check = genuine.vonmises_fisher_gen._process_parameters
 
 def _on_a_twin(name: str) -> None:
     @scipy_rule(f"scipy.stats._multivariate._methods.{name}")
-    def rule(self: Any, *args: Any, **kwargs: Any) -> AnyArray:
+    def rule(self: Any, *args: Any, **kwargs: Any) -> object:
         if name in ("pmf", "logpmf"):
             refuse_counts(f"{type(self).__name__.rpartition('_')[0]}.{name}", args[:1] or kwargs.get("x"))
         made: Any = object.__new__(kind_of_twin(type(self)))  # type: ignore[arg-type]
@@ -84,7 +84,7 @@ def _on_a_twin(name: str) -> None:
         return getattr(made, name)(*map(_twin_of_parts, args), **{key: _twin_of_parts(x) for key, x in kwargs.items()})
 
 
-def _twin_of_parts(x: AnyArray) -> AnyArray:
+def _twin_of_parts(x: object) -> object:
     return twin(x) if isinstance(x, (genuine.multi_rv_generic, Covariance)) else x
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,11 @@ from pullback.interop.operands import array, frozen
 
 @scipy_rule("scipy.stats._stats_py._cdf_distance")
 def distance_of_distributions(
-    p: AnyArray | float, u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
+    p: AnyArray | float,
+    u_values: ArrayLike,
+    v_values: ArrayLike,
+    u_weights: ArrayLike | None = None,
+    v_weights: ArrayLike | None = None,
 ) -> AnyArray:
     """(integral |U - V|^p)^(1/p) of the distribution functions of two samples, which are constant between the values.
 
@@ -26,19 +32,18 @@ def distance_of_distributions(
     """
     if at_stake((p,)):
         raise UnsupportedError("scipy.stats: a distance of distributions has no derivative in its order p here.")
-    for values in (u_values, v_values):
-        if np.shape(values) == (0,):
-            raise ValueError("Distribution can't be empty.")
-    joined = np.concatenate([np.ravel(array(u_values)), np.ravel(array(v_values))])
+    u, v = np.ravel(array(u_values)), np.ravel(array(v_values))
+    if not (u.size and v.size):
+        raise ValueError("Distribution can't be empty.")
+    joined = np.concatenate([u, v])
     order = np.argsort(frozen(joined, "wasserstein_distance"), kind="stable")
-    shares = np.concatenate([_shares(u_values, u_weights), -_shares(v_values, v_weights)])
+    shares = np.concatenate([_shares(u.size, u_weights), -_shares(v.size, v_weights)])
     apart = np.abs(np.cumsum(shares[order])[:-1])
     return np.sum(apart**p * np.diff(joined[order])) ** (1 / p)
 
 
-def _shares(values: Any, weights: Any) -> AnyArray:
-    """The weights of a sample, of sum one, after SciPy's checks."""
-    size = np.size(values)
+def _shares(size: int, weights: ArrayLike | None) -> AnyArray:
+    """The weights of a sample of this size, of sum one, after SciPy's checks."""
     if weights is None:
         return np.full(size, 1 / size)
     weights = array(weights)
@@ -53,7 +58,14 @@ def _shares(values: Any, weights: Any) -> AnyArray:
 
 
 @scipy_rule("scipy._lib.array_api_extra._lib._funcs._apply_where")
-def of_either_function(cond: Any, f1: Any, f2: Any, fill_value: Any, *args: Any, xp: Any = None) -> AnyArray:
+def of_either_function(
+    cond: ArrayLike,
+    f1: Callable[..., Any],
+    f2: Callable[..., Any] | None,
+    fill_value: ArrayLike | None,
+    *args: AnyArray,
+    xp: ModuleType | None = None,
+) -> AnyArray:
     """f1 of the elements where `cond` holds; f2 of the others, or `fill_value`."""
     holds = frozen(cond, "where")
     args = tuple(array(x) for x in args)
@@ -67,15 +79,15 @@ def of_either_function(cond: Any, f1: Any, f2: Any, fill_value: Any, *args: Any,
 @scipy_rule("scipy.stats.expectile")
 def expectile(a: ArrayLike, alpha: ArrayLike = 0.5, *, weights: ArrayLike | None = None) -> AnyArray:
     """The root t of alpha E[(a - t)+] = (1 - alpha) E[(t - a)+]: a mean of weights that jump where t passes a value."""
+    a, alpha, weights = array(a), array(alpha), None if weights is None else array(weights)
     plain = stats.expectile(*(frozen(x, "expectile") for x in (a, alpha)), weights=_plain_or_none(weights))
-    a = array(a)
-    shares = np.where(frozen(a, "expectile") > plain, alpha, 1 - array(alpha))
+    shares = np.where(frozen(a, "expectile") > plain, alpha, 1 - alpha)
     if weights is not None:
-        shares = shares * array(weights)
+        shares = shares * weights
     return np.sum(shares * a) / np.sum(shares)
 
 
-def _plain_or_none(weights: Any) -> Any:
+def _plain_or_none(weights: AnyArray | None) -> AnyArray | None:
     return None if weights is None else frozen(weights, "expectile")
 
 
@@ -85,11 +97,11 @@ class _Estimate:
     def __init__(self, logarithm: bool) -> None:
         self.logarithm = logarithm
 
-    def __getitem__(self, dtype: DTypeLike) -> Any:
+    def __getitem__(self, dtype: DTypeLike) -> _Estimate:
         return self
 
     def __call__(
-        self, sample: AnyArray, weights: AnyArray, points: AnyArray, factor: Any, dtype: DTypeLike
+        self, sample: AnyArray, weights: AnyArray, points: AnyArray, factor: AnyArray, dtype: DTypeLike
     ) -> AnyArray:
         """Densities of `points`, (m, d), as (m, 1): kernels with the Cholesky factor of a covariance, at (n, d)."""
         whiten = RULES["scipy.linalg.solve_triangular"]
@@ -108,14 +120,14 @@ scipy_rule("scipy.stats._stats.gaussian_kernel_estimate_log")(_Estimate(logarith
 
 
 @scipy_rule("scipy.stats.gaussian_kde")
-def density_estimate(*args: Any, **kwargs: Any) -> AnyArray:
+def density_estimate(*args: object, **kwargs: object) -> gaussian_kde:
     """A twin of SciPy's object."""
     return kind_of_twin(gaussian_kde)(*args, **kwargs)
 
 
 def _on_a_twin(name: str) -> None:
     @scipy_rule(f"scipy.stats._kde._methods.{name}")
-    def rule(self: Any, *args: Any, **kwargs: Any) -> AnyArray:
+    def rule(self: gaussian_kde, *args: object, **kwargs: object) -> AnyArray:
         return getattr(twin(self), name)(*args, **kwargs)
 
 
