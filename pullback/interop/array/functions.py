@@ -202,6 +202,18 @@ def conjugate(self: Any, *args: Any, **kwargs: Any) -> Any:
     return TENSOR.conj_physical(self) if self._array.dtype.kind == "c" else self
 
 
+def _itself_if_real(general: Callable[..., Any]) -> Callable[..., Any]:
+    """The method `conjugate`, without more steps of a real Array: formulas ask all the time."""
+
+    @functools.wraps(general)
+    def conjugate(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs or self._array.dtype.kind == "c":
+            return general(self, *args, **kwargs)
+        return self
+
+    return conjugate
+
+
 def diagonal(self: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     """The diagonals over two dimensions: a view, which NumPy lets nobody write into."""
     if self.ndim < 2:
@@ -263,6 +275,7 @@ def methods(kind: type) -> dict[str, Callable[..., Any]]:
         "conj": conjugate,
         "__pos__": positive,
     }
+    found["conjugate"] = _itself_if_real(found["conjugate"])
     for name in (*_RECORDED, *_CONSTANT):
         found[name].__name__, found[name].__qualname__ = name, f"{kind.__name__}.{name}"
         found[name].__doc__ = f"As `numpy.ndarray.{name}`" + (", recorded." if name in _RECORDED else ".")
