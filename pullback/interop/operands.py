@@ -19,6 +19,7 @@ from pullback.core.array_face import ARRAYS, SCALAR_FACES
 from pullback.core.array_type import (
     CONSTANTS,
     REGISTERED,
+    SCALARS,
     TENSOR,
     array_type,
     carries_derivative,
@@ -89,6 +90,8 @@ def build(items: Any) -> Any:
 
 
 def _holds_tensor(items: Any) -> bool:
+    if SCALARS.issuperset(map(type, items)):
+        return False
     return any(isinstance(x, Tensor) or (isinstance(x, SEQUENCES) and _holds_tensor(x)) for x in items)
 
 
@@ -109,7 +112,10 @@ def values(x: Any, name: str, use: str = "uses it as indices, counts or truth va
 
 def is_hidden(*given: Any) -> bool:
     """True if one has no numbers to show, for it is many samples at once, while operators compute with all of them."""
-    return any(isinstance(x, Tensor) and array_type(innermost(x)).may_index for x in given)
+    for x in given:
+        if isinstance(x, Tensor) and type(x._array) is not ndarray and array_type(innermost(x)).may_index:
+            return True
+    return False
 
 
 def index_values(x: Any, name: str) -> Any:
