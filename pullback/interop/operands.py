@@ -112,10 +112,7 @@ def values(x: Any, name: str, use: str = "uses it as indices, counts or truth va
 
 def is_hidden(*given: Any) -> bool:
     """True if one has no numbers to show, for it is many samples at once, while operators compute with all of them."""
-    for x in given:
-        if isinstance(x, Tensor) and type(x._array) is not ndarray and array_type(innermost(x)).may_index:
-            return True
-    return False
+    return any(isinstance(x, Tensor) and array_type(innermost(x)).may_index for x in given)
 
 
 def index_values(x: Any, name: str) -> Any:

@@ -265,7 +265,7 @@ def of_arrays(kernel: Callable[..., Any], name: str, outputs: Any, flags: Any) -
     @functools.wraps(kernel)
     def checked(*args: Any) -> Any:
         result = kernel(*args)
-        if outputs is None and type(result) is ndarray and result.dtype.kind in "fc":
+        if outputs is None and hasattr(result, "dtype") and result.dtype.kind in "fc":
             return result  # the usual one
         if outputs is not None and (not isinstance(result, (tuple, list)) or len(result) != len(outputs)):
             found = f"{len(result)} results" if isinstance(result, (tuple, list)) else with_article(result)
