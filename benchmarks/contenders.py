@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.case import Run
+from benchmarks.jax_names import names_of
 
 MODULES = {  # contender: (module, distribution)
     "pullback": ("pullback", "pullback"),
@@ -72,8 +73,13 @@ def both(build: Callable[..., Run], *args: Any) -> Build:
 def value_and_grad(
     function: Callable[..., Any], arrays: Sequence[np.ndarray], constants: Sequence[np.ndarray] = ()
 ) -> Build:
-    """`function(lib, *arrays, *constants)` and its gradients by `arrays`, on pullback and PyTorch."""
-    return both(by_backward, function, arrays, constants)
+    """`function(lib, *arrays, *constants)` and its gradients by `arrays`, with PyTorch's names; by JAX too."""
+    return both(by_backward, function, arrays, constants) | by_jax(function, arrays, constants)
+
+
+def by_jax(function: Callable[..., Any], arrays: Sequence[np.ndarray], constants: Sequence[np.ndarray] = ()) -> Build:
+    """The same by JAX alone, compiled."""
+    return {"jax": partial(_by_jax, function=function, arrays=arrays, constants=constants)}
 
 
 def by_backward(
@@ -101,10 +107,9 @@ def by_backward(
 def value_and_grad_everywhere(
     function: Callable[..., Any], arrays: Sequence[np.ndarray], constants: Sequence[np.ndarray] = ()
 ) -> Build:
-    """The same where `function` uses NumPy's names alone: on HIPS autograd and JAX too."""
+    """The same where `function` uses NumPy's names alone: on HIPS autograd too."""
     hips = partial(_by_hips, function=function, arrays=arrays, constants=constants)
-    jax = partial(_by_jax, function=function, arrays=arrays, constants=constants)
-    return value_and_grad(function, arrays, constants) | {"autograd": hips, "jax": jax}
+    return value_and_grad(function, arrays, constants) | {"autograd": hips}
 
 
 def _by_hips(lib: Any, *, function: Any, arrays: Any, constants: Any) -> Run:
@@ -122,7 +127,7 @@ def _by_hips(lib: Any, *, function: Any, arrays: Any, constants: Any) -> Run:
 def _by_jax(lib: Any, *, function: Any, arrays: Any, constants: Any) -> Run:
     import jax.numpy as jnp
 
-    transformed = lib.jit(lib.value_and_grad(partial(function, jnp), tuple(range(len(arrays)))))
+    transformed = lib.jit(lib.value_and_grad(partial(function, names_of(lib)), tuple(range(len(arrays)))))
     inputs = [jnp.asarray(array) for array in (*arrays, *constants)]
 
     def run() -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.case import Case, Goal, Run, Table
 from benchmarks.contenders import Build, both
+from benchmarks.jax_names import names_of
 
 Call = Callable[..., Any]  # of (library, x, y), with a mask where x > 0 behind them
 DUAL_GOAL = 7e-6
@@ -59,6 +60,33 @@ def on_arrays(_: Any, *, call: Call) -> Run:
     return partial(call, x, y, x > 0)
 
 
+def by_jax(lib: Any, *, call: Call) -> Run:
+    """The call, compiled."""
+    x, y = map(lib.numpy.asarray, numbers())
+    compiled, mask = lib.jit(partial(call, names_of(lib))), x > 0
+    return lambda: lib.block_until_ready(compiled(x, y, mask))
+
+
+def duals_by_jax(lib: Any, *, call: Call, mixed: bool = False) -> Run:
+    """Calls with tangents, compiled one by one: together they would be none but the last."""
+    x, y = map(lib.numpy.asarray, numbers())
+    names, mask = names_of(lib), x > 0
+
+    def pushed(x: Any, y: Any, mask: Any) -> Any:
+        if mixed:
+            return lib.jvp(lambda x: call(names, x, y, mask), (x,), (y,))
+        return lib.jvp(lambda x, y: call(names, x, y, mask), (x, y), (y, x))
+
+    compiled = lib.jit(pushed)
+
+    def run() -> Any:
+        for _ in range(REPEATS):
+            out = lib.block_until_ready(compiled(x, y, mask))
+        return out
+
+    return run
+
+
 def on_duals(lib: Any, call: Call, mixed: bool = False) -> Run:
     """Calls on duals, the second one without tangent if `mixed`."""
     forward_ad = lib.autograd.forward_ad
@@ -79,6 +107,7 @@ def call_case(name: str, recording: bool) -> Case:
     """One operator of `CALLS`."""
     on_tensor, on_array, above, of_torch = CALLS[name]
     build: Build = both(on_tensors, on_tensor, recording) | {"numpy": partial(on_arrays, call=on_array)}
+    build |= {} if recording else {"jax": partial(by_jax, call=on_tensor)}
     suffix = "-recorded" if recording else ""
     goals = [Goal(None if recording else above, of="numpy", above=True), Goal(of_torch if recording else None)]
     return Case(f"call-{name}{suffix}", f"{name} of 3x3 arrays", build, goals=goals)
@@ -95,7 +124,13 @@ TABLES = [
         title="operators on 3x3 arrays with tangents (forward mode), per operator",
         rows=[
             [
-                Case(f"dual-{name}", f"{name} of duals", both(on_duals, call), REPEATS, [Goal(DUAL_GOAL, of=None)])
+                Case(
+                    f"dual-{name}",
+                    f"{name} of duals",
+                    both(on_duals, call) | {"jax": partial(duals_by_jax, call=call)},
+                    REPEATS,
+                    [Goal(DUAL_GOAL, of=None)],
+                )
                 for name, call in DUALS.items()
             ],
             # PyTorch takes 50 times as long for these, which would say nothing of us.
@@ -103,7 +138,10 @@ TABLES = [
                 Case(
                     f"dual-{name}-mixed",
                     f"{name} of a dual and a constant",
-                    {"pullback": partial(on_duals, call=DUALS[name], mixed=True)},
+                    {
+                        "pullback": partial(on_duals, call=DUALS[name], mixed=True),
+                        "jax": partial(duals_by_jax, call=DUALS[name], mixed=True),
+                    },
                     REPEATS,
                     [Goal(DUAL_GOAL, of=None)],
                 )

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import multigammaln
 
 from benchmarks.case import Case, Goal, Run
-from benchmarks.contenders import by_backward, fastest
+from benchmarks.contenders import by_backward, by_jax, fastest
 
 DIM, COMPONENTS, POINTS = 10, 25, 1000
 WISHART_GAMMA, WISHART_M = 1.0, 0
@@ -80,6 +80,7 @@ def gradient(product: Callable[..., Any]) -> Callable[[Any], Run]:
 CASE = Case(
     name="gmm",
     title=f"gradient of ADBench's Gaussian mixture, d={DIM}, K={COMPONENTS}, n={POINTS}, float64; PyTorch with bmm too",
-    build={"pullback": gradient(by_einsum), "torch": fastest(gradient(by_einsum), gradient(by_bmm))},
+    build={"pullback": gradient(by_einsum), "torch": fastest(gradient(by_einsum), gradient(by_bmm))}
+    | by_jax(log_posterior, *data()),
     goals=[Goal(0.85)],
 )

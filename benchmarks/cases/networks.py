@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.case import Case, Goal, Run
-from benchmarks.contenders import by_backward, fastest, value_and_grad
+from benchmarks.contenders import by_backward, by_jax, fastest, value_and_grad
 
 STEPS, SEQUENCES, HIDDEN = 100, 16, 64
 BATCH, LENGTH, FEATURES, HEADS = 8, 128, 256, 8
@@ -24,6 +24,21 @@ def lstm(lib: Any, w: Any, u: Any, b: Any, x: Any) -> Any:
         i, f, g, o = lib.chunk(gates, 4, 1)
         c = lib.sigmoid(f) * c + lib.sigmoid(i) * lib.tanh(g)
         h = lib.sigmoid(o) * lib.tanh(c)
+    return lib.sum(h * h)
+
+
+def lstm_by_scan(lib: Any, w: Any, u: Any, b: Any, x: Any) -> Any:
+    """The same for JAX, which takes minutes to compile the steps one after the other."""
+    from jax.lax import scan
+
+    def step(kept: Any, x: Any) -> Any:
+        h, c = kept
+        i, f, g, o = lib.chunk(x @ w + h @ u + b, 4, 1)
+        c = lib.sigmoid(f) * c + lib.sigmoid(i) * lib.tanh(g)
+        return (lib.sigmoid(o) * lib.tanh(c), c), None
+
+    start = lib.zeros((SEQUENCES, HIDDEN), dtype=lib.float32)
+    (h, _), _ = scan(step, (start, start), x)
     return lib.sum(h * h)
 
 
@@ -52,10 +67,10 @@ def attention(lib: Any, x: Any, *weights: Any) -> Any:
     norm1, bias1, qkv, qkv_bias, out, out_bias, norm2, bias2, up, up_bias, down, down_bias = weights
     functional = lib.nn.functional
     y = functional.linear(functional.layer_norm(x, (FEATURES,), norm1, bias1), qkv, qkv_bias)
-    y = y.reshape(BATCH, LENGTH, 3, HEADS, FEATURES // HEADS).permute(2, 0, 3, 1, 4)
+    y = lib.permute(y.reshape((BATCH, LENGTH, 3, HEADS, FEATURES // HEADS)), (2, 0, 3, 1, 4))
     q, k, v = y[0], y[1], y[2]
-    heads = functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(BATCH, LENGTH, FEATURES)
-    x = x + functional.linear(heads, out, out_bias)
+    heads = lib.transpose(functional.scaled_dot_product_attention(q, k, v), 1, 2)
+    x = x + functional.linear(heads.reshape((BATCH, LENGTH, FEATURES)), out, out_bias)
     y = functional.gelu(functional.linear(functional.layer_norm(x, (FEATURES,), norm2, bias2), up, up_bias))
     x = x + functional.linear(y, down, down_bias)
     return lib.mean(x * x)
@@ -66,7 +81,7 @@ def convolutions(lib: Any, w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, b3: Any,
     functional = lib.nn.functional
     y = functional.relu(functional.conv2d(x, w1, b1))
     y = functional.max_pool2d(functional.relu(functional.conv2d(y, w2, b2)), 2)
-    return functional.cross_entropy(functional.linear(y.flatten(1), w3, b3), target)
+    return functional.cross_entropy(functional.linear(lib.flatten(y, 1), w3, b3), target)
 
 
 def drawn(shapes: Sequence[tuple[int, ...]], seed: int = 0) -> list[np.ndarray]:
@@ -118,7 +133,8 @@ CASES = [
     Case(
         name="lstm",
         title=f"LSTM of {STEPS} steps in operators (PyTorch: or nn.LSTM), batch {SEQUENCES}, hidden {HIDDEN}, float32",
-        build={"pullback": lstm_in_operators, "torch": fastest(lstm_in_operators, lstm_of_torch)},
+        build={"pullback": lstm_in_operators, "torch": fastest(lstm_in_operators, lstm_of_torch)}
+        | by_jax(lstm_by_scan, *lstm_data()),
         goals=[Goal(4.0)],
         rtol=1e-3,
     ),
@@ -132,7 +148,8 @@ CASES = [
     Case(
         name="conv-net",
         title=f"batch {IMAGES} of 28x28: two 3x3 convolutions to 16 and 32, max-pool 2, linear, float32",
-        build={"pullback": conv_net, "torch": fastest(conv_net, conv_net_channels_last)},
+        build={"pullback": conv_net, "torch": fastest(conv_net, conv_net_channels_last)}
+        | by_jax(convolutions, *image_data()),
         goals=[Goal(1.7)],
         rtol=1e-2,  # a pair that max_pool2d tells apart by its last digit moves a whole gradient
     ),

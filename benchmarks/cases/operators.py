@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks.case import Case, Run, Table
 from benchmarks.contenders import both
+from benchmarks.jax_names import names_of
 
 GOAL = 1.3  # of the geometric mean over the table
 FLAT, MATRIX, ROWS = (1_000_000,), (1000, 1000), (10_000, 100)
@@ -100,7 +101,7 @@ OPERATORS = [
     Operator("sort", lambda lib, x: lib.sort(x, 1)[0], (MATRIX,), "float64"),  # float32 numbers would be equal at times
     # shape, indexing, joining
     Operator("cat", lambda lib, x, y: lib.cat([x, y], 1), ((1000, 500), (1000, 500))),
-    Operator("transpose", lambda lib, x: x.t().contiguous(), (MATRIX,)),
+    Operator("transpose", lambda lib, x: lib.t(x).reshape(-1), (MATRIX,)),
     Operator("index_select", lambda lib, x, at: lib.index_select(x, 0, at), (MATRIX,),
              constants={"at": integers(1000, (1000,))}),
     Operator("gather", lambda lib, x, at: lib.gather(x, 1, at), (MATRIX,), constants={"at": integers(1000, MATRIX)}),
@@ -131,13 +132,28 @@ def one_direction(lib: Any, operator: Operator, backward: bool) -> Run:
     return lambda: lib.autograd.grad(out, inputs, cotangent, retain_graph=True)
 
 
-def row(operator: Operator) -> list[Case]:
-    """Forward and backward of an operator."""
+def by_jax(lib: Any, *, operator: Operator, backward: bool) -> Run:
+    """The same, each direction compiled: what the forward pass keeps goes from one to the other."""
+    inputs, constants = operator.data()
+    function = partial(operator.call, names_of(lib), **constants)
+    given = list(map(lib.numpy.asarray, inputs))
+    if not backward:
+        compiled = lib.jit(function)
+        return lambda: lib.block_until_ready(compiled(*given))
+    out, pull = lib.jit(lambda *given: lib.vjp(function, *given))(*given)
+    cotangent = np.random.default_rng(1).standard_normal(out.shape).astype(operator.dtype)
+    compiled, cotangent = lib.jit(lambda pull, g: pull(g)), lib.numpy.asarray(cotangent)
+    return lambda: lib.block_until_ready(compiled(pull, cotangent))
+
+
+def row(operator: Operator, jax: bool = False) -> list[Case]:
+    """Forward and backward of an operator, by JAX too if its names are there."""
     return [
         Case(
             name=f"op-{operator.name}-{operator.dtype}-{direction}",
             title=f"{operator.name}, {operator.dtype}, {direction}",
-            build=both(one_direction, operator, direction == "backward"),
+            build=both(one_direction, operator, direction == "backward")
+            | ({"jax": partial(by_jax, operator=operator, backward=direction == "backward")} if jax else {}),
             rtol=1e-3,
         )
         for direction in ("forward", "backward")
@@ -147,7 +163,7 @@ def row(operator: Operator) -> list[Case]:
 TABLE = Table(
     name="operators",
     title="40 operators on 1e6 elements, forward and backward",
-    rows=[row(operator) for operator in OPERATORS],
+    rows=[row(operator, jax=True) for operator in OPERATORS],
     goal=GOAL,
     by_default=False,
 )

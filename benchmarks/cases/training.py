@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.case import Case, Goal, Run
 from benchmarks.contenders import Build, fastest
+from benchmarks.jax_names import names_of
 
 LEARNING_RATE = 0.01
 
@@ -62,10 +63,36 @@ def step(lib: Any, shape: Shape, by_optimizer: bool = False) -> Run:
     return run
 
 
+def step_by_jax(lib: Any, shape: Shape) -> Run:
+    """One compiled function from parameters to parameters, whose memory it may use again."""
+    names = names_of(lib)
+    functional = names.nn.functional
+    x, target = map(names.from_numpy, shape.data())
+
+    def loss(parameters: Any, x: Any, target: Any) -> Any:
+        w1, b1, w2, b2 = parameters
+        hidden = functional.relu(functional.linear(x, w1, b1))
+        return functional.cross_entropy(functional.linear(hidden, w2, b2), target)
+
+    def updated(parameters: Any, x: Any, target: Any) -> Any:
+        value, grads = lib.value_and_grad(loss)(parameters, x, target)
+        return [p - LEARNING_RATE * g for p, g in zip(parameters, grads, strict=True)], value, grads
+
+    compiled = lib.jit(updated, donate_argnums=0)
+    parameters = list(map(names.from_numpy, shape.weights()))
+
+    def run() -> Any:
+        nonlocal parameters
+        parameters, value, grads = lib.block_until_ready(compiled(parameters, x, target))
+        return value, *grads
+
+    return run
+
+
 def steps(shape: Shape) -> Build:
-    """By hand, and by PyTorch's SGD too."""
+    """By hand, by PyTorch's SGD too, and by JAX."""
     ways = [partial(step, shape=shape, by_optimizer=by_optimizer) for by_optimizer in (False, True)]
-    return {"pullback": ways[0], "torch": fastest(*ways)}
+    return {"pullback": ways[0], "torch": fastest(*ways), "jax": partial(step_by_jax, shape=shape)}
 
 
 CASES = [

@@ -14,7 +14,7 @@ from pullback.autograd.rows import batched_grads
 from pullback.core import modes, slots
 from pullback.core.arguments import a_flag
 from pullback.core.array_face import faced_as, wrap_as
-from pullback.core.array_type import TENSOR, leaving_gradient, memory_of
+from pullback.core.array_type import TENSOR, array_type, leaving_gradient, memory_of
 from pullback.core.cuts import WATCHED, frames_to_user, note_derivative
 from pullback.core.errors import GradientError
 from pullback.core.overrides import ask, taking_part
@@ -302,7 +302,8 @@ def gradients_of(
         note_derivative(inputs)
     roots, level = roots_of(outputs, grad_outputs, "grad_outputs", create_graph)
     keep = create_graph if retain_graph is None else retain_graph
-    raws = _collect(roots, level, inputs, keep, create_graph)
+    plain = keep and all(array_type(x._array).only_part(x._array) is not None for x in outputs)
+    raws = _collect(roots, level, inputs, keep, create_graph, plain)
     results = []
     for i, tensor in enumerate(inputs):
         box, raws[i] = [raws[i]], None
@@ -342,12 +343,21 @@ def gradients_of_rows(
     )
 
 
-def _collect(roots: Roots, level: int, inputs: Sequence[Tensor], keep: bool, create_graph: bool) -> list[Gradient]:
+def _collect(
+    roots: Roots, level: int, inputs: Sequence[Tensor], keep: bool, create_graph: bool, plain: bool
+) -> list[Gradient]:
     captures: dict[Output, int] = {}
     places = _edges_towards(inputs, "grad")
     for i, edge in enumerate(places):
         captures.setdefault((edge.node(), edge.output_nr), i)
-    captured = execution.execute(roots, level=level, keep_graph=keep, create_graph=create_graph, captures=captures)
+    captured = execution.execute(
+        roots,
+        level=level,
+        keep_graph=keep,
+        create_graph=create_graph,
+        captures=captures,
+        numbers=plain,
+    )
     keys = [captures[edge.node(), edge.output_nr] for edge in places]
     return [captured.get(key) for key in keys]
 

@@ -891,7 +891,12 @@ class TensorType(ArrayType):
         return found if issubclass(type(found), (ndarray, np.generic)) else wrap(found, x._level)
 
     def copy(self, x: Any) -> Any:
-        return x.clone()
+        if x._requires_grad:
+            return x.clone()
+        made = new(type(x))  # nothing is recorded
+        made._array, made._level, made._requires_grad = array_type(x._array).copy(x._array), x._level, False
+        made._fn = made._counter = made._extra = None
+        return note_copied(made)
 
     def memory(self, x: Any) -> ndarray | None:
         return memory_of(x._array)

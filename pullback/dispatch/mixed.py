@@ -64,25 +64,19 @@ class _Namespace:
 
 
 class _Only(NamedTuple):
-    """An operator whose call is that of its kernel: how many arguments it takes by position, and all defaults."""
+    """An operator whose call is that of its kernel: the least number of arguments by position, and all defaults."""
 
     op: Operator
+    least: int
     most: int
     defaults: list[Any]
-
-    def __call__(self, kind: type, args: tuple[Any, ...]) -> Any:
-        """Call the kernel of this type."""
-        op, _, defaults = self
-        if len(args) < len(defaults):
-            args = (*args, *defaults[len(args) :])
-        return REGISTERED[kind].kernels[op.kernel](*(floated(op, [*args]) if op.floating else args))
 
 
 _VALUES: dict[str, Any] = {"None": None, "True": True, "False": False, "0": 0, "-1": -1, "1": 1}  # of defaults
 
 
-def _only_kernel(name: str) -> tuple[_Only, int, int] | None:
-    """An operator whose call is that of its kernel, with the least and the most arguments; None where that is not all.
+def _only_kernel(name: str) -> _Only | None:
+    """The operator of that name as one whose call is that of its kernel; None where that is not all.
 
     Where an operator has one overload, its call is that of its kernel, with its defaults.
     """
@@ -93,22 +87,25 @@ def _only_kernel(name: str) -> tuple[_Only, int, int] | None:
     least = sum(not text for text in defaults)
     if any(text not in _VALUES for text in defaults[least:]) or any(x.startswith(f"{name}.") for x in OPERATORS):
         return None
-    return _Only(op, most, [None] * least + [_VALUES[text] for text in defaults[least:]]), least, most
+    return _Only(op, least, most, [None] * least + [_VALUES[text] for text in defaults[least:]])
 
 
 def _routed(
-    on_tensors: Callable[..., Any], on_arrays: Callable[..., Any], only: tuple[_Only, int, int] | None = None
+    on_tensors: Callable[..., Any], on_arrays: Callable[..., Any], only: _Only | None = None
 ) -> Callable[..., Any]:
     """One operator on whatever it is given; if its kernel does all, this is called where that is possible."""
-    on_kernel, least, most = only or (None, 1, 0)
+    op, least, most, defaults = only or (None, 1, 0, [])
+    every = len(defaults)
 
     def operator(*args: Any, **kwargs: Any) -> Any:
         if not kwargs and (found := _kinds_if_plain(args)) is not None:
             kind, tensors = found
             if kind is None:
                 return (on_tensors if tensors else on_arrays)(*args)
-            if on_kernel is not None and least <= len(args) <= most and not tensors:
-                return on_kernel(kind, args)
+            if op is not None and least <= len(args) <= most and not tensors:
+                if len(args) < every:
+                    args = (*args, *defaults[len(args) :])
+                return REGISTERED[kind].kernels[op.kernel](*(floated(op, [*args]) if op.floating else args))
         kinds = {kind for x in (*args, *kwargs.values()) for kind in _kinds(x)}
         if not REGISTERED.keys().isdisjoint(kinds):
             return on_wrapped(on_tensors, *args, **kwargs)

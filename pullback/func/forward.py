@@ -225,7 +225,9 @@ def _take_apart(
     check_results(found, structure, f"func.{transform}: {called_as(transform)}: ", tensors=all(tensors))
     values, tangents, depends = [], [], False
     for i, x in enumerate(found):
-        raw = hoisted(x._array, forward) if isinstance(x, Tensor) and x._level == level else x
+        raw = x._array if isinstance(x, Tensor) and x._level == level else x
+        if raw is not x and not (type(raw) is DualArray and raw.level is forward):
+            raw = hoisted(raw, forward)
         dual = type(raw) is DualArray and raw.level.number >= forward.number
         if strict and not dual:
             raise GradientError(

@@ -209,7 +209,7 @@ def _gradients(value: Any, leaves: Sequence[Tensor], level: int) -> tuple[list[A
     if not isinstance(value, Tensor) or value._level != level or not value._requires_grad:
         return [gradient_outward(leaf, zeros_of(leaf), level) for leaf in leaves], list(range(len(leaves))), {}
     start: Any = edge_to(value)
-    execute([(start, _one(value._array))], level=level)  # the leaves are ours alone, and so is their .grad
+    execute([(start, _one(value._array))], level=level, ones=True)  # the leaves are ours alone, and so is their .grad
     found, undefined = [], []
     for i, leaf in enumerate(leaves):
         grad = leaf._extra.grad  # type: ignore[union-attr]  # leaves have one: see _leaf

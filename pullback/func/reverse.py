@@ -192,13 +192,16 @@ class Recording:
             _refuse_ended(x, self.choice.transform)
         if self.level > 1 and cuts.WATCHED:
             refuse_kept_now(self.outputs)
-        roots = []
+        roots, plain = [], True
         for y, cotangent in zip(self.outputs, cotangents, strict=True):
             if y is not None and cotangent is not None:
                 roots.append((edge_to(y), array_type(y._array).root_gradient(y, _beside(y, cotangent))))
+                plain = plain and array_type(y._array).only_part(y._array) is not None
         edges = [edge_to(leaf) for leaf in self.leaves]
-        captures = {(edge.node(), 0): i for i, edge in enumerate(edges)}  # type: ignore[union-attr]  # leaves have one
-        found = execute(roots, level=self.level, keep_graph=True, captures=captures) if roots else {}  # type: ignore[arg-type]
+        captures: Any = {(edge.node(), 0): i for i, edge in enumerate(edges)}  # type: ignore[union-attr]  # leaves have one
+        found: Any = {}
+        if roots:
+            found = execute(roots, level=self.level, keep_graph=True, captures=captures, numbers=plain)  # type: ignore[arg-type]
         gradients = [found.pop(i, None) for i in range(len(edges))]
         if not self._said and any(g is None for g in gradients):
             self._say(gradients)

@@ -9,7 +9,7 @@ every level in which they themselves record nothing. An argument that was kept a
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from pullback.core.array_face import surfaced, unlabelled
@@ -45,11 +45,15 @@ def earlier_call(nodes: Iterable[Node], own: Collection[Node] = (), before: floa
     """
     for node in nodes:
         for leaf in _next(node):
-            if type(leaf) is AccumulateGrad and leaf not in own:
-                run = leaf.variable._extra.entered  # type: ignore[union-attr]  # leaves have an Extra
-                if run is not None and node._sequence_nr < run.over and run.begun < before:
-                    return EndedLevelError(run, node.name())
+            if type(leaf) is AccumulateGrad and leaf not in own and _is_kept(leaf, node, before):
+                return EndedLevelError(leaf.variable._extra.entered, node.name())  # type: ignore[union-attr]
     return None
+
+
+def _is_kept(leaf: AccumulateGrad, node: Node, before: float) -> bool:
+    """True if a leaf is that of a call that is over and had begun before, and this node was recorded in it."""
+    run = leaf.variable._extra.entered  # type: ignore[union-attr]  # leaves have an Extra
+    return run is not None and node._sequence_nr < run.over and run.begun < before
 
 
 def refuse_kept(nodes: Iterable[Node], own: Collection[Node] = (), before: float = math.inf) -> None:
@@ -87,21 +91,18 @@ def refuse_kept_in(x: Tensor, begun: int, own: int = 0) -> None:
             continue
         known: set[int] = next((run.known for run in runs() if run.level == level), set())
         seen: set[int] = set()
-        start: Any = edge_to(inside)
-        refuse_kept(_unknown(start.node(), known, seen), before=begun)
+        waiting: list[Any] = [edge_to(inside).node()]  # type: ignore[union-attr]  # it requires grad
+        while waiting:  # along paths that pass none of the numbers that are known
+            node = waiting.pop()
+            number = node._sequence_nr
+            if number not in seen and number not in known:
+                seen.add(number)
+                for following in _next(node):
+                    if type(following) is not AccumulateGrad:
+                        waiting.append(following)
+                    elif _is_kept(following, node, begun):
+                        raise EndedLevelError(following.variable._extra.entered, node.name())  # type: ignore[union-attr]
         known |= seen
-
-
-def _unknown(node: Node, known: set[int], seen: set[int]) -> Iterator[Node]:
-    """The nodes to which a path leads that passes none of these sequence numbers; leaves theirs in `seen`."""
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        number = node._sequence_nr
-        if number not in seen and number not in known:
-            seen.add(number)
-            yield node
-            waiting += _next(node)
 
 
 def _recorded(x: Any) -> list[Tensor]:

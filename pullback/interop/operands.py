@@ -20,6 +20,7 @@ from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array
 from pullback.core.array_type import (
     CONSTANTS,
     REGISTERED,
+    SCALARS,
     TENSOR,
     array_type,
     carries_derivative,
@@ -104,6 +105,8 @@ def build(items: Sequence[object]) -> AnyArray:
 
 
 def _holds_tensor(items: Iterable[object]) -> bool:
+    if SCALARS.issuperset(map(type, items)):
+        return False
     return any(isinstance(x, Tensor) or (isinstance(x, SEQUENCES) and _holds_tensor(x)) for x in items)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_type import NUMERIC, NUMPY, SCALARS
+from pullback.core.array_type import NUMERIC, NUMPY, SCALARS, TENSOR
 from pullback.core.tensor import Tensor
 from pullback.core.types import DType, RawArray, Shape
 from pullback.core.version import Counter
@@ -128,19 +128,24 @@ class BatchedArray(Arithmetic):
 def _quick(name: str, swapped: bool, general: Callable[..., Any]) -> Callable[..., Any]:
     def operator(self: BatchedArray, other: Any) -> Any:
         values, batch, kind = self.values, self.batch, type(other)
-        if type(values) is np.ndarray and batch.open:
+        if batch.open:
             beside: Any = None
-            if kind is BatchedArray:
-                beside = other.values
-                if other.batch is not batch or type(beside) is not np.ndarray or beside.ndim != values.ndim:
-                    beside = None
+            table = NUMPY if type(values) is np.ndarray else TENSOR if isinstance(values, Tensor) else None
+            if table is None:
+                pass
+            elif kind is BatchedArray:
+                if other.batch is batch and type(other.values) is type(values) and other.values.ndim == values.ndim:
+                    beside = other.values
             elif kind in SCALARS:
                 beside = other
+            elif table is TENSOR:  # a Tensor of no higher level is a constant of this batch
+                if issubclass(kind, Tensor) and other._level <= values._level and other.ndim < values.ndim:
+                    beside = other
             # One number a sample beside an array is left to the rule, which may lay the result out in columns.
             elif kind is np.ndarray and other.ndim < values.ndim and values.ndim > 1 and other.dtype.kind in NUMERIC:
                 beside = other if values.size > batch.size or not other.ndim else None
             if beside is not None:
-                kernel = NUMPY.kernels[name]
+                kernel = table.kernels[name]  # type: ignore[union-attr]  # there is one beside which something stands
                 return BatchedArray(kernel(beside, values) if swapped else kernel(values, beside), batch)
         return general(self, other)
 

@@ -16,7 +16,7 @@ from pullback.arrays.batched.rules import RULES, as_batched, rule_by_category
 from pullback.core.arguments import spread_lists
 from pullback.core.array_type import AS_IT_IS, NUMPY, REGISTERED, TENSOR, TRANSFORMED, kernel_for
 from pullback.core.array_type import innermost as innermost_array
-from pullback.core.tensor import Tensor, wrap
+from pullback.core.tensor import Tensor, ndarray, wrap
 from pullback.dispatch.mixed import MixedTable
 from pullback.dispatch.operator import BY_KERNEL, FOUND
 
@@ -27,11 +27,13 @@ class BatchedKernels(dict[str, Callable[..., Any]]):
     def __missing__(self, name: str) -> Callable[..., Any]:
         if any(op.holds for op in BY_KERNEL.get(name, {}).values()):
             return NUMPY.kernels[name]  # makes an array of another type around these, or takes one apart
+        rule = FOUND.get
 
         def kernel(*args: Any) -> Any:
             batch = only_batch(args)
             if batch is not None and batch.open:
-                return as_batched(batch, rule_for(name, len(args))(batch, *args))
+                result = (rule((name, len(args), "batched")) or rule_for(name, len(args)))(batch, *args)
+                return BatchedArray(result, batch) if type(result) is ndarray else as_batched(batch, result)
             batch = innermost(args)
             if (around := held_in(args)) is not None:  # forward_ad inside of vmap
                 return kernel_for((around,), name)(*args)

@@ -48,7 +48,7 @@ from pullback.graph.node import Node, Unpack, edge_to, start_node
 # -- the kernels: on raw arrays of any type --------------------------------------------------------------------------
 def pack(primal: Any, tangent: Any, level: ForwardLevel, co: bool) -> Any:
     """primal + eps tangent; None for either is zero."""
-    inner = highest((primal, tangent))
+    inner = None if type(primal) is ndarray and type(tangent) is ndarray else highest((primal, tangent))
     if inner is not None and inner.number > level.number:  # linear, so it goes into the components
         p = pack(primal_at(primal, inner), primal_at(tangent, inner), level, co)
         dp, dt = tangent_at(primal, inner), tangent_at(tangent, inner)
@@ -95,12 +95,12 @@ def alone_in_memory(tangent: Any) -> Any:
 
 def primal_part(dual: Any, level: ForwardLevel) -> Any:
     """The primal at `level`."""
-    return _part(dual, level, primal_at)
+    return _part(dual, level, "primal")
 
 
 def tangent_part(dual: Any, level: ForwardLevel) -> Any:
     """The tangent at `level`; zeros where there is none."""
-    found = _part(dual, level, tangent_at)
+    found = _part(dual, level, "tangent")
     return table_of((dual,)).zeros_like(primal_part(dual, level)) if found is None else found
 
 
@@ -118,14 +118,16 @@ def with_data(dual: Any, data: Any) -> Any:
     return pack(with_data(dual.primal, data), tangent, dual.level, dual.co)
 
 
-def _part(dual: Any, level: ForwardLevel, take: Any) -> Any:
-    if type(dual) is DualArray and dual.level.number > level.number:
-        tangent = None if dual.tangent is None else _part(dual.tangent, level, take)
-        primal = _part(dual.primal, level, take)
-        if primal is None:
-            primal = table_of((dual,)).zeros_like(dual.primal)
-        return DualArray(primal, tangent, dual.level, dual.co)
-    return take(dual, level)
+def _part(dual: Any, level: ForwardLevel, name: str) -> Any:
+    if type(dual) is not DualArray or dual.level.number < level.number:
+        return dual if name == "primal" else None  # a constant at this level
+    if dual.level.number == level.number:
+        return getattr(dual, name)
+    tangent = None if dual.tangent is None else _part(dual.tangent, level, name)
+    primal = _part(dual.primal, level, name)
+    if primal is None:
+        primal = table_of((dual,)).zeros_like(dual.primal)
+    return DualArray(primal, tangent, dual.level, dual.co)
 
 
 # -- the nodes -------------------------------------------------------------------------------------------------------

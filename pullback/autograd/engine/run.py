@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from pullback.autograd.engine import user_callbacks
-from pullback.autograd.engine.structural_zeros import Masked, masked_again, plain, run_masked, unmasked
+from pullback.autograd.engine.structural_zeros import Masked, is_masked, masked_again, plain, run_masked, unmasked
 from pullback.core import modes
 from pullback.core.array_type import NUMPY, TENSOR, OperatorTable, table_of
 from pullback.core.observers import run_node
 from pullback.core.tensor import Tensor
 from pullback.core.types import Gradient
-from pullback.graph.node import Edge, Node, Unpack
+from pullback.graph.node import AccumulateGrad, Edge, Node, Unpack
 from pullback.graph.saved import tensor_unpacker, unpack_nested, unpack_raw
 
 # A list of one gradient. Who hands it over keeps no reference to what is inside, so that the memory can be reused.
@@ -136,3 +136,17 @@ class Run:
         Formulas on arrays record nothing in any mode, so the mode is switched for users' code alone.
         """
         return user_callbacks.call(function, args, self.create_graph, self.level)
+
+
+class RunWithoutMasks(Run):
+    """A backward in which no masks begin, but those of parts of large arrays, which save work: see `execute`.
+
+    A mask matters only where a 0 meets an infinite slope, which shows as a NaN in a result.
+    """
+
+    __slots__ = ()
+
+    def apply_masked(self, node: Node, grad: Gradient) -> Sequence[Gradient]:
+        if (node.placing and type(node._next0) is AccumulateGrad) or is_masked(grad):
+            return run_masked(self, node, grad)
+        return node.apply(self.ops, grad, self.unpack)

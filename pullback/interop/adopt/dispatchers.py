@@ -163,6 +163,8 @@ def first_tensor(values: Iterable[Any], more: dict[str, Any] | None = None) -> A
 
 def at_stake(x: Any) -> bool:
     """True if a gradient, or a tangent, would be lost with this argument."""
+    if type(x) in PLAIN:
+        return False
     if isinstance(x, Tensor):
         return bool(needs_grad(x))
     if issubclass(type(x), Holder):  # which may stand for a dict, as a dok_array is one

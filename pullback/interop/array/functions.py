@@ -207,6 +207,18 @@ def conjugate(self: Array, *args: object, **kwargs: object) -> Array:
     return ops.conj_physical(self) if self._array.dtype.kind == "c" else self
 
 
+def _itself_if_real(general: Callable[..., Array]) -> Callable[..., Array]:
+    """The method `conjugate`, without more steps of a real Array: formulas ask all the time."""
+
+    @functools.wraps(general)
+    def conjugate(self: Array, *args: object, **kwargs: object) -> Array:
+        if args or kwargs or self._array.dtype.kind == "c":
+            return general(self, *args, **kwargs)
+        return self
+
+    return conjugate
+
+
 def diagonal(self: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonals over two dimensions: a view, which NumPy lets nobody write into."""
     if self.ndim < 2:
@@ -273,6 +285,7 @@ def methods(kind: type) -> dict[str, Callable[..., Any]]:
         "conj": conjugate,
         "__pos__": positive,
     }
+    found["conjugate"] = _itself_if_real(found["conjugate"])
     for name in (*_RECORDED, *_CONSTANT):
         found[name].__name__, found[name].__qualname__ = name, f"{kind.__name__}.{name}"
         found[name].__doc__ = f"As `numpy.ndarray.{name}`" + (", recorded." if name in _RECORDED else ".")

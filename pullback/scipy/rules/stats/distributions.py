@@ -91,7 +91,7 @@ def _within(
     ]
     mask = self._support_mask if "pdf" in name else self._open_support_mask
     inside = mask(*numbers[:-1]) & self._argcheck(*numbers[1:-1]) & (numbers[-1] > 0)
-    if not np.size(inside) or not np.all(inside):
+    if not inside.size or not inside.all():
         return None
     flat = inside.ndim == 1
     points, *shapes = (_spread(v, inside.shape, flat) for v in (points, *shapes))
@@ -137,13 +137,11 @@ def _check_parameters(self: Distribution, name: str, args: Sequence[Any], kwargs
     """Refuse a gradient in a shape parameter that is a whole number, or at a zero where SciPy takes another formula."""
     names = _shapes(self)
     given = {**dict(zip(names, args, strict=False)), **{key: x for key, x in kwargs.items() if key in names}}
-    if not given:
-        return
-    whole = {shape.name for shape in self._shape_info() if shape.integrality and self.name not in _OF_REAL_NUMBERS}
     for key, x in given.items():
-        if not at_stake((x,)):
+        if not at_stake(x):
             continue
-        if key in whole:
+        whole = (shape.name for shape in self._shape_info() if shape.integrality)
+        if self.name not in _OF_REAL_NUMBERS and key in whole:
             refuse_counts(f"{self.name}.{name}", x, key)
         if not np.all(frozen(array(x), "all")):
             raise UnsupportedError(
