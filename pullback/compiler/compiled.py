@@ -386,7 +386,8 @@ class Compiled(StandsFor):
         restore(states)
         self._running.add(me)  # where the function calls itself, that is the function too
         try:
-            return variants.call.timed(given)
+            found, seconds = variants.call.timed(given)
+            return found, seconds
         finally:
             self._running.discard(me)
             restore(after)

@@ -287,3 +287,30 @@ def test_results_have_memory_of_their_own_however_long_a_program_takes(function,
         x = np.arange(3.0)
         found = compiled(x)
         assert not any(np.may_share_memory(x, y) for y in (found if type(found) is tuple else [found]))
+
+
+def table(x):
+    made = np.empty((3, 3))
+    for k in range(3):
+        made[k] = x * k
+        made[k, k] = -1.0
+    return made
+
+
+def table_of_tensors(x):
+    made = pb.empty(3, 3)
+    made[1], made[0] = x, 0.0
+    made[2] = x * 2
+    made[2, 2] = -1.0
+    return made
+
+
+@pytest.mark.parametrize(("function", "made"), [(table, np.array), (table_of_tensors, pb.tensor)])
+def test_memory_as_it_is_found_keeps_no_two_recordings_apart(function, made):
+    compiled = pb.compile(function)
+    for k in range(4):
+        before = [np.random.default_rng(k).random(9) for _ in range(3)]
+        x = made([1.0, 2.0 * k, 3.0])
+        del before
+        np.testing.assert_array_equal(compiled(x), function(x))
+    assert "1 program" in repr(compiled)
