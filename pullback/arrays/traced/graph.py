@@ -306,7 +306,8 @@ class Graph:
             step = self.note(name, args, found, writes)
             if step.form is not GUARD:
                 step.aliases = _aliases(found, examples)
-        self._follow_loose(step)
+        if self.loose:
+            self._follow_loose(step)
         if pure:
             self._memo[key] = step
         if step.form is not GUARD:
@@ -318,7 +319,7 @@ class Graph:
 
     def _follow_loose(self, step: Step) -> None:
         """Note that arithmetic with Python's numbers alone gives one."""
-        if not self.loose or step.form is not ONE or step.name not in _OF_NUMBERS:
+        if step.form is not ONE or step.name not in _OF_NUMBERS:
             return
         given = step.values()
         if (
