@@ -11,7 +11,7 @@ DEFAULT = np.dtype(np.float64)
 
 
 def whatever(size, dtype):
-    """What the memory holds; zeros in a recording, which is compared with another one."""
+    """Memory as it is found; zeros in a recording, which is compared with another one."""
     return (np.empty if program_run.get() is None else np.zeros)(size, dtype)
 
 
