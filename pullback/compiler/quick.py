@@ -94,4 +94,4 @@ def call(*args):
     return {"wrap(found)" if single else "tuple(map(wrap, found))"}
 """
     exec(compile(text, "<quick>", "exec"), scope)  # noqa: S102 - of our own writing
-    return scope["call"]  # type: ignore[return-value]
+    return scope["call"]
