@@ -33,7 +33,6 @@ _REMEDIES = (
     ("text of numbers", "print what the compiled function gives"),
     ("type or the identity", "ask np.ndim, np.iscomplexobj and their like, which a recording follows"),
     ("of which that is a part", "pass in a copy (x.clone())"),
-    ("a number of `math`", "use NumPy's function of the same name, with .astype where the dtype matters"),
     ("outcomes", "choose with np.where, or compile what comes before and after the choice"),
 )
 

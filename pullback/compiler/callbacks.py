@@ -6,7 +6,7 @@ runs eagerly as ever.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from pullback.compiler.arguments import Call
@@ -58,9 +58,9 @@ class Callback(Compiled):
             made.graph.asked_for = False  # nobody expects that a compiler of the machine starts
         return made, result
 
-    def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
+    def _trace(self, variants: Variants, leaves: list[Any], given: Sequence[Any]) -> Any:
         self._traces += 1
-        result = super()._trace(variants, leaves)
+        result = super()._trace(variants, leaves, given)
         if self._traces >= _TRACES and not any(x.programs for x in self._by_signature.values()):
             self._run_eagerly("its traces come to nothing")
         return result

@@ -30,7 +30,7 @@ from pullback.compiler.quick import Quick, quick_way
 from pullback.compiler.reach.kinds import is_librarys_class
 from pullback.compiler.reach.objects import StandsFor
 from pullback.compiler.reach.reached import Reach, reach_of
-from pullback.compiler.reach.reads import asks_what_arrays_are, names_what_ndarrays_lack
+from pullback.compiler.reach.reads import asks_what_arrays_are
 from pullback.compiler.rehearsal import Rehearsal, Rehearsed
 from pullback.compiler.signature import (
     Floats,
@@ -101,7 +101,6 @@ class Compiled(StandsFor):
         self._alone = True
         self._adopts: Sequence[dict[str, Any]] | None = None  # the namespaces that are adopted in a trace, None for all
         self._doubts = asks_what_arrays_are(function)
-        self._lacking = names_what_ndarrays_lack(function)
         self._rehearses = True  # unless the function keeps what it writes otherwise than a program
         self._changes = 0
         self._eager = "PULLBACK_COMPILE=0" if os.environ.get("PULLBACK_COMPILE") == "0" else None
@@ -247,7 +246,7 @@ class Compiled(StandsFor):
         except Exception:  # noqa: BLE001 - the function itself says what is wrong
             return EAGERLY
         if found is None:
-            return self._trace(variants, leaves)
+            return self._trace(variants, leaves, given)
         program, result = found
         if program.calls >= program.look or self._check:
             return self._look_at(variants, program, result, leaves, given)
@@ -343,22 +342,23 @@ class Compiled(StandsFor):
                 self._running.discard(me)
         return None, Eagerly(variants, why, place)
 
-    def _trace(self, variants: Variants, leaves: list[Any]) -> Any:
+    def _trace(self, variants: Variants, leaves: list[Any], given: Sequence[Any]) -> Any:
         states = generator_states()
         made, result = self._traced(variants, leaves)
         if made is None:
             return result
-        # It may ask what its arguments are, and not only for numbers, or be refused a derivative, or a method.
-        doubts = self._doubts or made.adopted or (self._lacking and ndarray in map(type, leaves))
-        if doubts and not made.written and not made.grads:
-            result = self._beside(variants, result, leaves, states)
-            if variants.eager is not None:
-                return result
         assert self._reach is not None
-        program = None
+        change, program = self._reach.watches.changed(), None
+        own, is_other = result, False
+        if change is None and not made.written and not made.grads:
+            # In a recording a dtype may be another, or what is an error pass: the caller gets the function's result.
+            own, _ = self._expected(variants, given, states)
+            if (is_other := bool(differs(result, own, leaves))) and self._doubts:
+                self._give_up(variants, "it asks for the type or the identity of an array, which is another in a trace")
+                return own
         if self._adopts == () and any(isinstance(step.what, Guard) for step in made.graph.steps):
             self._adopts = self._reach.namespaces  # numbers may have left unseen
-        if (change := self._reach.watches.changed()) is not None:
+        if change is not None:
             for watch in self._reach.watches.all:
                 settle(watch.of)
             self._changes += 1
@@ -375,22 +375,22 @@ class Compiled(StandsFor):
                 one, other = (made for made, *_ in variants.candidates[-2:])
                 what, place = first_difference(one, other)
                 self._give_up(variants, f"no two of {len(variants.candidates)} runs did the same: {what}", place)
-        if made.pulled is None:
-            return result
+        if is_other or made.pulled is None:
+            return own if is_other else result
         restore(states)  # the program draws the same numbers
         return (program or variants.program_of(made)).run(leaves, inputs_of(leaves))
 
-    def _beside(self, variants: Variants, result: Any, leaves: list[Any], states: Any) -> Any:
-        """The result of the function itself, where a trace has given another one."""
-        after = generator_states()
+    def _expected(self, variants: Variants, given: Sequence[Any], states: Any) -> tuple[Any, float]:
+        """(what the function gives, its seconds) where random numbers begin so; afterwards they go on as before."""
+        after, me = generator_states(), get_ident()
         restore(states)
-        expected = variants.call(leaves)
-        restore(after)
-        if not differs(result, expected, leaves):
-            return result
-        if self._doubts:
-            self._give_up(variants, "it asks for the type or the identity of an array, which is another in a trace")
-        return expected
+        self._running.add(me)  # where the function calls itself, that is the function too
+        try:
+            found, seconds = variants.call.timed(given)
+            return found, seconds
+        finally:
+            self._running.discard(me)
+            restore(after)
 
     def _is_live(self, array: ndarray) -> bool:
         return id(owner_of(array)) in self._live
@@ -424,14 +424,10 @@ class Compiled(StandsFor):
         Returns the result of the call, which is the function's where the program gives another.
         """
         states = generator_states()
-        self._running.add(me := get_ident())  # where the function calls itself, that is the function too
         try:
-            expected, eager = variants.call.timed(given)
+            expected, eager = self._expected(variants, given, states)
         except UntraceableError as error:  # it changes a list or a dict: on the way through it that no trace has taken
             return Eagerly(variants, str(error))
-        finally:
-            self._running.discard(me)
-        restore(states)  # the program draws the same numbers
         begin = perf_counter()
         again = program.run(leaves, inputs_of(leaves))
         took = perf_counter() - begin + _way_to(program, variants) + variants.call.seconds_to_take_in(given)
@@ -440,8 +436,7 @@ class Compiled(StandsFor):
             self._differs(variants, how)
             return expected
         program.timed(eager, took)
-        if program.calls == _TIMED and program.is_slower and not self._check:
-            self._run_as_it_is(variants, _SLOWER)
+        self._drop_a_slow(variants, program)
         return result
 
     def _rehearsed(
@@ -462,12 +457,16 @@ class Compiled(StandsFor):
             self._differs(variants, how)
             return expected
         program.timed(took, found.seconds + _way_to(program, variants) + variants.call.seconds_to_take_in(given))
-        if program.calls == _TIMED and program.is_slower and not self._check:
-            self._run_as_it_is(variants, _SLOWER)
+        self._drop_a_slow(variants, program)
         if program.calls == _TIMED and not self._check:  # else each call is compared
             program.look = FIRST - 1
             variants.replace(rehearsal, program)
         return program.results(found.arrays)
+
+    def _drop_a_slow(self, variants: Variants, program: Any) -> None:
+        """Run the function, if that is faster; not if its results would then lie in other memory, by chance."""
+        if program.calls == _TIMED and program.is_slower and not (self._check or program.trace.parted):
+            self._run_as_it_is(variants, _SLOWER)
 
     def _differs(self, variants: Variants, how: str) -> None:
         """Give the programs up, one of which has given something else than the function."""

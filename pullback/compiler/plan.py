@@ -58,8 +58,9 @@ class Plan:
         if native and (tool := chosen(graph.asked_for)) is not None:
             try:
                 parts = in_parts(graph, inputs, self.steps, results, tool, _by_numpy)
-            except CompilerError as error:
-                say_once(f"a program runs without machine code: {error}")
+            except Exception as error:  # noqa: BLE001 - a mistake in the making of machine code, too
+                what = error if isinstance(error, CompilerError) else f"{type(error).__name__}: {error}"
+                say_once(f"a program runs without machine code: {what}")
                 parts = []
             if any(isinstance(part, NativePart) for part in parts):
                 self.parts = [

@@ -7,6 +7,7 @@ shape and strides; numbers, strings and whatever else can be compared are part o
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,8 @@ def form_of(x: Any) -> Any:
         return Unfit(f"an array of the class {kind.__name__}")
     if isinstance(x, (np.dtype, type, slice, type(...))):
         return key_of(x)
+    if isinstance(x, Enum) and type(x.value) in _NUMBERS:  # others may hold what changes
+        return (kind, x)
     return Unfit(f"an argument of type {kind.__name__}, whose contents nothing tells")
 
 

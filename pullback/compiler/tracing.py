@@ -63,15 +63,15 @@ class Trace:
         The backward, where leaves require grad and a result depends on them.
     constants : int
         How many there were in the end; simplification adds more.
-    adopted : bool
-        `adopt()` was in force for the trace alone, and something was differentiated in it.
+    parted : bool
+        A result lies in memory of its own, which is that of an argument or of another result otherwise.
     """
 
     outputs: list[tuple[str, Any]]
     structure: Structure
     result: Any
     constants: int
-    adopted = False
+    parted = False
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -138,8 +138,7 @@ def trace(
     lifted = _Lifted(graph, leaves, captured)
     try:
         made.inputs = list(graph.inputs)
-        block: contextlib.AbstractContextManager[list[bool]] = contextlib.nullcontext([])
-        with collector_paused(), block if adopts == () else _as_it_stands(adopts) as begun:
+        with collector_paused(), contextlib.nullcontext() if adopts == () else _as_it_stands(adopts):
             found = call(lifted.given)
             if UntraceableError.first is not None:
                 raise UntraceableError(UntraceableError.first)  # the function has caught it
@@ -147,7 +146,6 @@ def trace(
             made.pulled = _pulled(graph, lifted.given, out)
             if made.pulled is not None:
                 refuse_looks_at_cotangents(graph, made.pulled)
-        made.adopted = bool(begun)
         made.outputs = [_shown(graph, x) for x in out]
         made.written = lifted.written()
         if made.written and graph.reads_around:  # which a copy to write into has not
@@ -159,7 +157,9 @@ def trace(
         if wrong := unwritable(memories, [nr for nr, _ in made.written], read):
             raise UntraceableError(wrong)
         made.constants = len(graph.constants)
-        made.result = unflatten(made.structure, _leaving(out, memories))
+        now = [lifted.given[nr]._array.example for nr, _ in made.written]
+        leaving, made.parted = _leaving(out, [*memories, *now])
+        made.result = unflatten(made.structure, leaving)
         effects = [(leaves[nr], lifted.given[nr]._array.example) for nr, _ in made.written]
         effects += lifted.written_apart()
         effects = [(x, _apart(array, memories)) for x, array in effects]
@@ -245,21 +245,14 @@ def _pulled(graph: Graph, given: Sequence[Any], out: Sequence[Any]) -> Pulled | 
 
 
 @contextlib.contextmanager
-def _as_it_stands(namespaces: Sequence[dict[str, Any]] | None) -> Iterator[list[bool]]:
-    """Inside, code for NumPy meets functions that know traced arrays, and buffers that can hold them.
-
-    Gives a list, in which there is something in the end if a transform has met them that does not meet them outside.
-    """
-    outside, log, begun = plain_until.set(-1), cuts.Log(), list[bool]()
-    note = partial(begun.append, True)
+def _as_it_stands(namespaces: Sequence[dict[str, Any]] | None) -> Iterator[None]:
+    """Inside, code for NumPy meets functions that know traced arrays, and buffers that can hold them."""
+    outside, log = plain_until.set(-1), cuts.Log()
     cuts.WATCHED.append(log)
-    cuts.ON_CHANGE.append(note)
     try:
-        adoption = slots.adopt_meanwhile(namespaces)
-        with adoption or contextlib.nullcontext():
-            yield begun if adoption is not None else []
+        with slots.adopt_meanwhile(namespaces) or contextlib.nullcontext():
+            yield
     finally:
-        cuts.ON_CHANGE.remove(note)
         cuts.WATCHED.remove(log)
         plain_until.reset(outside)
 
@@ -395,17 +388,17 @@ def settle(container: Any) -> None:
                 hold(x, x._array.example)
 
 
-def _leaving(out: Sequence[Any], memories: Sequence[ndarray | None]) -> list[Any]:
-    """The leaves of the result as the caller gets them, in memory of their own as those of a program."""
+def _leaving(out: Sequence[Any], memories: Sequence[ndarray | None]) -> tuple[list[Any], bool]:
+    """(the leaves of the result as the caller gets them, true if some have got memory of their own as in a program)."""
     seen = [x for x in memories if x is not None]
-    found = []
+    found, parted = [], False
     for x in out:
         if not isinstance(x, Tensor):
             found.append(x)
             continue
         array: Any = x._array.example if type(x._array) is TracedArray else x._array
         if any(np.may_share_memory(array, other) for other in seen):
-            array = array.copy()
+            array, parted = array.copy(), True
         seen.append(array)
         found.append(array[()] if type(x) in SCALAR_FACES else array if type(x) in ARRAYS else wrap(array))
-    return found
+    return found, parted

@@ -60,11 +60,13 @@ def operand(x: Any) -> Numeric:
 
 
 def number(x: Any) -> Any:
-    """`x`, as a float where it is a Fraction or of a user's subclass of float: NumPy computes with both."""
+    """`x`, as a number where it is a Fraction or of a user's subclass: an IntEnum counts for the dtype, as in NumPy."""
     kind = type(x)
-    if kind not in READY and issubclass(kind, (Rational, float)) and not issubclass(kind, Integral):
-        return float(x)
-    return x
+    if kind in READY:
+        return x
+    if issubclass(kind, (int, float)):
+        return np.asarray(x)[()]
+    return float(x) if issubclass(kind, Rational) and not issubclass(kind, Integral) else x
 
 
 SEQUENCES = (list, tuple, deque)  # of which NumPy makes arrays

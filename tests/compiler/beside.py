@@ -174,6 +174,8 @@ def _differences(program):
             warnings.simplefilter("always")
             found = Call(compiled, program.point(at), program.how, program.mixed, kinds)
         why = next((str(w.message) for w in said if issubclass(w.category, pb.compiler.CompileWarning)), why)
+        if "without machine code" in why:
+            return f"call {nr}, at {at}: {why}", why
         if expected.error and "NaN to integer" in expected.text:  # NumPy says so of a number, not of an array
             continue
         if program.mixed and expected.error is AttributeError:  # an ndarray has not the methods of Tensors

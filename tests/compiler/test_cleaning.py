@@ -53,6 +53,18 @@ def test_a_program_gives_zeros_where_nothing_is_touched(function, transform):
                 np.testing.assert_allclose(program.run([AT], [AT]), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x.clamp(min=2.0).norm(), lambda x: x.sign().var(), lambda x: pb.cdist(x.relu()[None], x.sign()[None])],
+)
+def test_what_nothing_moves_stands_still_beyond_operators_of_whole_arrays(function):
+    compiled = pb.compile(pushed := lambda x: pb.func.jvp(function, (x,), (x * 0.5,)))
+    for numbers in 4 * [[1.0, -0.5, -2.0]] + 3 * [[-1.0, np.nan, -2.0]]:
+        x = pb.tensor(numbers)
+        for found, expected in zip(compiled(x), pushed(x), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
 def test_the_fast_form_has_no_masks_and_the_careful_form_takes_over():
     program = program_of(pb.func.grad(chosen), AWAY)
     fast = program.plan

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import enum
 import warnings
 
 import numpy as np
@@ -386,3 +387,30 @@ def test_an_operator_that_is_compiled_itself_makes_a_tensor_of_an_ndarray():
     compiled = pb.compile(pb.sinh)
     for _ in range(5):
         assert type(compiled(X)) is pb.Tensor
+
+
+class Mode(enum.Enum):
+    SINE, EXPONENTIAL = "sin", "exp"
+
+    def scale(self):
+        return SCALES[self.name]
+
+
+class Power(enum.IntEnum):
+    SECOND = 2
+
+
+SCALES = {"SINE": 1.0, "EXPONENTIAL": 2.0}
+
+
+def test_members_of_an_enum_are_told_apart(monkeypatch):
+    def f(x, mode, power):
+        return (np.sin if mode is Mode.SINE else np.exp)(np.cos(x)) * mode.scale() + np.exp(x) ** power * power
+
+    compiled = pb.compile(f)
+    for n in range(14):
+        if n == 7:  # which a member's method reads
+            monkeypatch.setitem(SCALES, "SINE", 5.0)
+        args = X, list(Mode)[n % 2], (2, Power.SECOND)[n % 3 == 0]
+        np.testing.assert_allclose(compiled(*args), f(*args), rtol=1e-14)
+    assert len(compiled._by_signature) == 4

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.compiler import program
 
 pytestmark = pytest.mark.filterwarnings("ignore::pullback.compiler.CompileWarning")
-G = np.zeros(2)
+G, RATES = np.zeros(2), np.float32([0.1, 0.2])
 
 
 def ones(*shape):
@@ -245,3 +246,71 @@ def test_where_a_program_gives_something_else_the_caller_gets_what_the_function_
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert compiled(ones()).tolist() == [2.0, 2.0]
+
+
+# -- results of recordings ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        (lambda x: (x > 1) ** 2, [np.arange(3.0)] * 6),  # np.square of truth values, which gives int8
+        (lambda x: x * RATES, [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]),  # as an array it counts
+    ],
+)
+def test_no_call_has_another_dtype_than_the_function_gives(function, given):
+    compiled = pb.compile(function)
+    for x in given:
+        assert compiled(x).dtype == function(x).dtype
+
+
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [
+        (lambda x: 2 ** np.sort(x.astype(int)), np.array([3.0, -1.0])),
+        (lambda x: np.sort(x), np.array(2.0)),
+        (lambda x: np.nonzero(x > 1), np.array(2.0)),
+    ],
+)
+def test_what_the_function_refuses_is_refused_at_each_call(function, x):
+    compiled = pb.compile(function)
+    for _ in range(4):
+        with pytest.raises(Exception) as expected:
+            function(x)
+        with pytest.raises(expected.type):
+            compiled(x)
+
+
+@pytest.mark.parametrize("function", [lambda x: x, lambda x: (np.sin(x), x[::-1]), lambda x: x.__iadd__(1)])
+def test_results_have_memory_of_their_own_however_long_a_program_takes(function, monkeypatch):
+    monkeypatch.setattr(program.Record, "is_slower", True)
+    compiled = pb.compile(function)
+    for _ in range(6):
+        x = np.arange(3.0)
+        found = compiled(x)
+        assert not any(np.may_share_memory(x, y) for y in (found if type(found) is tuple else [found]))
+
+
+def table(x):
+    made = np.empty((3, 3))
+    for k in range(3):
+        made[k] = x * k
+        made[k, k] = -1.0
+    return made
+
+
+def table_of_tensors(x):
+    made = pb.empty(3, 3)
+    made[1], made[0] = x, 0.0
+    made[2] = x * 2
+    made[2, 2] = -1.0
+    return made
+
+
+@pytest.mark.parametrize(("function", "made"), [(table, np.array), (table_of_tensors, pb.tensor)])
+def test_memory_as_it_is_found_keeps_no_two_recordings_apart(function, made):
+    compiled = pb.compile(function)
+    for k in range(4):
+        before = [np.random.default_rng(k).random(9) for _ in range(3)]
+        x = made([1.0, 2.0 * k, 3.0])
+        del before
+        np.testing.assert_array_equal(compiled(x), function(x))
+    assert "1 program" in repr(compiled)

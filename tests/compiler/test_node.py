@@ -14,6 +14,11 @@ def two(x, w):
     return pb.tanh(x @ w).sum(0), (x * x).mean()
 
 
+def assert_close(found, expected):
+    """To the rounding of the numbers: 1 - tanh**2 keeps few digits where it is small."""
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13 * np.abs(expected).max())
+
+
 def leaves():
     return [pb.tensor(RNG.standard_normal(s), requires_grad=True) for s in ((4, 3), (3, 2))]
 
@@ -37,7 +42,7 @@ def test_gradients_are_those_of_the_function(calls):
     compiled = warm(two, calls)
     tensors = leaves()
     for found, expected in zip(gradients(compiled, tensors), gradients(two, tensors), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        assert_close(found, expected)
 
 
 def test_there_is_one_node():
@@ -66,7 +71,7 @@ def test_only_what_requires_grad_gets_one():
         compiled(x, w)[0].sum().backward()
         expected = w.detach().requires_grad_()
         two(x, expected)[0].sum().backward()
-        np.testing.assert_allclose(w.grad.numpy(), expected.grad.numpy())
+        assert_close(w.grad.numpy(), expected.grad.numpy())
         assert x.grad is None
 
 
@@ -86,7 +91,7 @@ def test_a_backward_of_a_backward():
         return pb.autograd.grad((g * g).sum(), (x, w))
 
     for found, expected in zip(second(compiled), second(two), strict=True):
-        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-10)
+        assert_close(found.numpy(), expected.numpy())
 
 
 def test_a_second_backward_is_refused_as_ever():
@@ -120,8 +125,8 @@ def test_transforms_of_a_compiled_function(transform):
     compiled = pb.compile(rosen)
     for _ in range(5):
         x = RNG.standard_normal(6)
-        np.testing.assert_allclose(apply(compiled)(x), apply(rosen)(x), rtol=1e-10)
-        np.testing.assert_allclose(compiled(x), rosen(x), rtol=1e-12)
+        assert_close(apply(compiled)(x), apply(rosen)(x))
+        assert_close(compiled(x), rosen(x))
 
 
 def test_a_backward_that_is_recorded_has_the_numbers_that_were_drawn():
@@ -140,7 +145,7 @@ def test_rows_of_cotangents_at_once():
     found, expected = (
         pb.autograd.grad(function(x, w)[0], w, rows, is_grads_batched=True)[0].numpy() for function in (compiled, two)
     )
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert_close(found, expected)
 
 
 def test_hooks_and_leaves_inside_a_larger_graph():
@@ -152,8 +157,8 @@ def test_hooks_and_leaves_inside_a_larger_graph():
     found = x.grad.numpy().copy()
     x.grad = w.grad = None
     (two(x * 2.0, w)[0] ** 2).sum().backward()
-    np.testing.assert_allclose(found, x.grad.numpy(), rtol=1e-12)
-    np.testing.assert_allclose(seen[0] * 2.0, found, rtol=1e-12)
+    assert_close(found, x.grad.numpy())
+    assert_close(seen[0] * 2.0, found)
 
 
 def test_the_two_traces_make_one_program(monkeypatch):

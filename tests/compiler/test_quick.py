@@ -112,3 +112,32 @@ def test_modes_of_another_kind_take_the_general_way():
         np.testing.assert_allclose(made(x), np.sin(np.sin(x)) * 2 + np.cos(x), rtol=1e-14)
     slope = 2 * np.cos(np.sin(x)) * np.cos(x) - np.sin(x)
     np.testing.assert_allclose(pb.func.grad(lambda x: made(x).sum())(x), slope, rtol=1e-13)
+
+
+def test_it_does_calls_of_tensors_that_require_no_grad():
+    def f(x, y):
+        return (x * y).sum(), x.sin() + y
+
+    x, y = pb.linspace(0.0, 1.0, 5), pb.linspace(1.0, 2.0, 5)
+    made = quick(f, x, y)
+    there, found = taken(made, y * 1, x)
+    assert there
+    for a, b in zip(found, f(y, x), strict=True):
+        assert type(a) is pb.Tensor
+        np.testing.assert_allclose(a, b, rtol=1e-14)
+    leaf = x.clone().requires_grad_()
+    for others in ((leaf, y), (x.detach(), x), (x, y.numpy()), (x[:4], y[:4]), (x.float(), y), (x,)):
+        assert not taken(made, *others)[0]
+    made(leaf, y)[0].backward()
+    np.testing.assert_array_equal(leaf.grad, y)
+    with pb.autograd.forward_ad.dual_level():
+        dual = pb.autograd.forward_ad.make_dual(x, y)
+        tangent = pb.autograd.forward_ad.unpack_dual(made(dual, y)[0]).tangent
+        np.testing.assert_allclose(tangent, (y * y).sum(), rtol=1e-14)
+
+
+def test_one_tensor_goes_the_quick_way_to_one_tensor():
+    made = quick(lambda x: x.sin() * x.exp() + x.cos(), x := pb.linspace(0.0, 1.0, 5))
+    x[1] = 7.0
+    np.testing.assert_allclose(made(x), x.sin() * x.exp() + x.cos(), rtol=1e-14)
+    assert made(x).shape == (5,)

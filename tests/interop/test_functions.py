@@ -1,5 +1,6 @@
 """Every NumPy function with a rule: NumPy's value, shape and dtype, and the gradient that differences of NumPy give."""
 
+import enum
 import operator
 from fractions import Fraction
 
@@ -286,6 +287,20 @@ def test_subclasses_of_floats_are_numbers_beside_arrays():
     for two in (Single(2.0), Double(2.0)):
         found = pb.func.grad(lambda x, two=two: (two * x - x / two).sum())(np.ones(2))
         assert found.tolist() == [1.5, 1.5]
+
+
+def test_subclasses_of_numbers_count_for_the_dtype_as_in_numpy():
+    class Single(float):
+        pass
+
+    class Two(enum.IntEnum):
+        TWO = 2
+
+    x = np.float32([1.0, 3.0])
+    for f in (lambda x: x * Single(1.5), lambda x: Two.TWO - x, lambda x: x**Two.TWO, lambda x: x < Two.TWO):
+        found = pb.vmap(f)(x[None])[0]
+        assert found.dtype == f(x).dtype
+        np.testing.assert_array_equal(found, f(x))
 
 
 def test_fractions_are_numbers_beside_arrays():

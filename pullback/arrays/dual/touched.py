@@ -71,7 +71,7 @@ def still(mask: Touched) -> bool:
     """True if nothing was touched, of some sample at least, or if nobody sees."""
     if mask is None or type(mask) is ndarray:
         return mask is not None and not count_nonzero(mask)
-    if not of_many(mask) or not (size := math.prod(mask.shape)):
+    if not (size := math.prod(mask.shape)):
         return False
     numbers = numbers_of_all(mask)
     return not is_plain(numbers) or not bool(np.all(np.any(numbers.reshape(-1, size), axis=1)))

@@ -154,6 +154,8 @@ class _Kernels(dict[str, Callable[..., Any]]):
                 if type(args[0]) is TracedArray and any(op.mutates for op in BY_KERNEL.get(name, {}).values()):
                     return _written_apart(name, *args)
                 return NUMPY.kernels[name](*map(shown, args))
+            if graph.loose and (fitted := _fitted_numbers(graph, args)) is not None:
+                return kernel(*fitted)
             step, found = graph.compute(name, tuple(given), examples, None if key is None else tuple(key))
             if step.form is ONE:
                 return TracedArray(step.results[0], found if type(found) is ndarray else np.asarray(found))
@@ -161,6 +163,22 @@ class _Kernels(dict[str, Callable[..., Any]]):
 
         self[name] = kernel
         return kernel
+
+
+def _fitted_numbers(graph: Graph, args: Sequence[Any]) -> list[Any] | None:
+    """The arguments with numbers that are Python's outside in the precision of what they meet; None if all fit."""
+    loose = [type(x) is TracedArray and x.at.number in graph.loose for x in args]
+    strong = {x.dtype for x, weak in zip(args, loose, strict=True) if not weak and _is_inexact(x)}
+    if not strong or not any(loose):
+        return None
+    real = np.result_type(*strong).type().real.dtype
+    if all(x.dtype == real for x, weak in zip(args, loose, strict=True) if weak):
+        return None
+    return [x.astype(real) if weak else x for x, weak in zip(args, loose, strict=True)]
+
+
+def _is_inexact(x: Any) -> bool:
+    return (type(x) is TracedArray or issubclass(type(x), (ndarray, np.generic))) and x.dtype.kind in "fc"
 
 
 def _written_apart(name: str, target: TracedArray, *args: Any) -> Any:

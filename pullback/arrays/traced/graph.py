@@ -25,6 +25,8 @@ from pullback.graph.strides import copied, is_part
 _NUMBERS = count()
 INT = frozenset({int})
 NUMBERED = frozenset({bool, int, str, type(None)})  # of these equal ones of one type are the same
+# What Python's operators of numbers are, of which come numbers of Python again.
+_OF_NUMBERS = frozenset({"abs", "add", "div", "floor_divide", "mul", "neg", "pow", "remainder", "rsub", "sub"})
 _COMPARED = 4096  # elements up to which an array is known by its contents
 
 
@@ -304,7 +306,8 @@ class Graph:
             step = self.note(name, args, found, writes)
             if step.form is not GUARD:
                 step.aliases = _aliases(found, examples)
-        self._follow_loose(step)
+        if self.loose:
+            self._follow_loose(step)
         if pure:
             self._memo[key] = step
         if step.form is not GUARD:
@@ -315,17 +318,15 @@ class Graph:
         return step, found
 
     def _follow_loose(self, step: Step) -> None:
-        """Refuse a number that is Python's outside beside arrays in whose dtype it counts here, and not there."""
-        if not self.loose or self.loose.isdisjoint(x.number for x in step.values()):
+        """Note that arithmetic with Python's numbers alone gives one."""
+        if step.form is not ONE or step.name not in _OF_NUMBERS:
             return
         given = step.values()
-        strong = {x.dtype for x in given if x.number not in self.loose and x.dtype.kind in "fc"}
-        if strong and np.result_type(*strong) != np.result_type(*strong, *(x.dtype for x in given)):
-            beside = " and ".join(map(str, strong))
-            raise UntraceableError(
-                f"{step.name} is given a number of `math` beside {beside}, whose dtype it changes in a recording only"
-            )
-        if not strong and step.form is ONE:
+        if (
+            given
+            and all(x.number in self.loose for x in given)
+            and not any(issubclass(type(x), np.generic) for x in step.args)
+        ):
             self.loose.add(step.results[0].number)
 
     def _known_by(self, name: str, args: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Hashable, ...]]:

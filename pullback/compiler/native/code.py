@@ -296,6 +296,7 @@ class Code:
     def sel(self, mask: Value, a: Number, b: Number) -> Value:
         """a where the mask holds, else b."""
         x, y = self._two(a, b)
+        assert x.type == y.type, (x.type, y.type)
         return self.make("sel", x.type, mask, x, y)
 
     def unary(self, op: str, x: Value) -> Value:

@@ -44,7 +44,7 @@ def number(c: Code, t: Type, x: Argument) -> Value:
     if not isinstance(x, Value):
         if not issubclass(type(x), (int, float)):
             raise NoRuleError(f"{x!r} is no real number")
-        return c.number(float(x), t)
+        return c.number(x, t)
     return c.sel(x, c.number(1.0, t), c.number(0.0, t)) if x.type.kind == "m" else x
 
 
@@ -164,13 +164,12 @@ def signbit(c: Code, x: Value) -> Value:
 
 
 def where(c: Code, t: Type, mask: Argument, x: Argument, other: Argument) -> Value:
-    """x where the mask holds."""
-    if all(isinstance(y, Value) and y.type.kind == "m" for y in (x, other)):
-        held: Value = condition(c, mask)
-        first: Value = held & x
-        second: Value = ~held & other
-        return first | second
-    return c.sel(condition(c, mask), number(c, t, x), number(c, t, other))
+    """x where the mask holds; of truth values a mask."""
+    held = condition(c, mask)
+    if all(y.type.kind == "m" if isinstance(y, Value) else type(y) is bool for y in (x, other)):
+        first, second = (c.like(y, held) for y in (x, other))
+        return (held & first) | (~held & second)
+    return c.sel(held, number(c, t, x), number(c, t, other))
 
 
 def clamp(c: Code, t: Type, x: Argument, low: Argument = None, high: Argument = None) -> Value:

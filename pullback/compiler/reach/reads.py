@@ -12,9 +12,6 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from pullback.core.tensor import Tensor
 from pullback.explain.call_site import is_users_file
 
 _GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
@@ -269,15 +266,5 @@ def asks_what_arrays_are(function: Any) -> bool:
 
     In a trace an array is of another class, and no argument is another one.
     """
-    return (reads := _reads_of_user(function)) is not None and reads.asks
-
-
-def names_what_ndarrays_lack(function: Any) -> bool:
-    """True if the code of a user's function names an attribute that Tensors have, and ndarrays have not."""
-    reads = _reads_of_user(function)
-    return reads is not None and any(hasattr(Tensor, name) and not hasattr(np.ndarray, name) for name in reads.names)
-
-
-def _reads_of_user(function: Any) -> Reads | None:
     code = getattr(function, "__code__", None)
-    return reads_of(code) if code is not None and is_users_file(code.co_filename) else None
+    return code is not None and is_users_file(code.co_filename) and reads_of(code).asks

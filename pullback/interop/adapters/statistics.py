@@ -357,7 +357,8 @@ def _examine_freedom(observations: int, free: AnyArray) -> None:
 
 def _variables(m: ArrayLike, rowvar: bool, dtype: DTypeLike) -> AnyArray:
     """The observations as a matrix with one variable in each row."""
-    m = floating(array(m)) if dtype is None else cast(array(m), dtype, "cov", "unsafe")
+    m = array(m)
+    m = cast(m, np.result_type(m.dtype, np.float64) if dtype is None else dtype, "cov", "unsafe")
     if m.ndim > 2:
         raise ValueError(f"np.cov: expected at most 2 dimensions, got shape {tuple(m.shape)}.")
     m = np.atleast_2d(m)

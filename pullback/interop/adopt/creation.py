@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, plain_until, show_as_plural, wrap_array
+from pullback.core.array_face import ARRAYS, SCALAR_FACES, Array, plain_until, program_run, show_as_plural, wrap_array
 from pullback.core.array_type import layout_of
 from pullback.core.cuts import WATCHED
 from pullback.core.numpy_types import AnyArray, ArrayLike, DTypeLike, Order
@@ -76,6 +76,23 @@ class Creation(Dispatcher):
     def on_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         made = of_lists(self.genuine, args, kwargs)
         return show_as_plural(made) if type(made) in SCALAR_FACES else made
+
+
+class Uninitialized(Creation):
+    """np.empty and np.empty_like. A recording is compared with another one, so zeros are in what it makes."""
+
+    __slots__ = ("zeros",)
+
+    def __init__(self, genuine: Callable[..., Any], always: bool = False) -> None:
+        super().__init__(genuine, always)
+        self.zeros = Creation(np.zeros if genuine is np.empty else np.zeros_like, always)
+
+    @unseen
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if program_run.get() is None:
+            return super().__call__(*args, **kwargs)
+        prototype = [kwargs.pop("prototype")] if "prototype" in kwargs else []
+        return self.zeros(*prototype, *args, **kwargs)
 
 
 class Full(Creation):

@@ -56,10 +56,11 @@ class Mathematics(Dispatcher):
             if recorded is not None and self.rule is not None:
                 if len(leaves) == len(args):  # what takes collections refuses no number
                     check(lambda *given: self.genuine(*map(_number, given)), *leaves)
-                found = self.rule(*map(_scalar, args), **kwargs)
-                if not (at_stake(args) or at_stake(kwargs)):
-                    for x in filter(is_recorded, flatten(found)[0]):
-                        array_type(innermost(x)).loosen(innermost(x))
+                if at_stake(args) or at_stake(kwargs):
+                    return self.rule(*map(_scalar, args), **kwargs)
+                found = self.rule(*(_in_double_precision(_scalar(x)) for x in args), **kwargs)
+                for x in filter(is_recorded, flatten(found)[0]):
+                    array_type(innermost(x)).loosen(innermost(x))
                 return found
             if recorded is not None and not (at_stake(args) or at_stake(kwargs)):
                 return as_step(recorded, self.genuine.__name__, self.genuine, args, kwargs, numbers=True)
@@ -129,6 +130,11 @@ def _plain(x: Any) -> Any:
 def _scalar(x: object) -> object:
     """Python takes an array of one element for the number in it."""
     return x.reshape(()) if isinstance(x, Tensor) and x.ndim and x.size == 1 else x
+
+
+def _in_double_precision(x: object) -> object:
+    """Python's numbers have no other."""
+    return x.astype(np.float64) if isinstance(x, Tensor) and x.dtype.kind in "fiub" else x
 
 
 def _log(x: Array, base: ArrayLike | None = None) -> AnyArray:

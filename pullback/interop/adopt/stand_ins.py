@@ -9,16 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from pullback.interop.adopt.creation import Arange, Checked, Conversion, Creation, FromIterable, Full, Required
+from pullback.interop.adopt.creation import (
+    Arange,
+    Checked,
+    Conversion,
+    Creation,
+    FromIterable,
+    Full,
+    Required,
+    Uninitialized,
+)
 from pullback.interop.adopt.dispatchers import WithLists
 from pullback.interop.adopt.mathematics import dispatchers
 
 CREATION: dict[str, type[Creation]] = {
     **dict.fromkeys(
-        ("zeros", "ones", "empty", "eye", "identity", "tri", "linspace", "logspace", "geomspace", "zeros_like",
-         "ones_like", "empty_like", "full_like", "diag", "diagflat", "copy", "vander", "tile"),
+        ("zeros", "ones", "eye", "identity", "tri", "linspace", "logspace", "geomspace", "zeros_like",
+         "ones_like", "full_like", "diag", "diagflat", "copy", "vander", "tile"),
         Creation,
     ),
+    **dict.fromkeys(("empty", "empty_like"), Uninitialized),
     **dict.fromkeys(("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"), Conversion),
     "asarray_chkfinite": Checked, "require": Required, "full": Full, "arange": Arange, "fromiter": FromIterable,
 }  # fmt: skip

@@ -133,7 +133,7 @@ def _in_place(python: str, name: str) -> Callable[..., Any]:
         if type(other) not in READY:
             if _has_ufuncs(other):
                 return _UFUNCS[name](self, other, out=(self,))
-            other = number(other) if issubclass(type(other), float) else other
+            other = number(other) if issubclass(type(other), (float, int)) else other
             if type(other) not in READY and not _is_arraylike(other):
                 return NotImplemented
         try:

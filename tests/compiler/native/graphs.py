@@ -479,6 +479,24 @@ def _chunks(graph, x):
     return [graph.rng.choice(parts), parts[-1] * parts[0].sum()]
 
 
+_WHOLE = [  # of whole numbers, a mask, a whole number
+    lambda i, m, n: pb.where(m, i, n), lambda i, m, n: i * m + n, lambda i, m, n: i - 3 * m, lambda i, m, n: -i,
+    lambda i, m, n: pb.where(m, m, i), lambda i, m, n: n - i, lambda i, m, n: i * i, lambda i, m, n: m + i,
+]  # fmt: skip
+_MASKS = [
+    lambda i, m, n: m, lambda i, m, n: i < m, lambda i, m, n: (i >= n) ^ m, lambda i, m, n: ~m | i.eq(n),
+    lambda i, m, n: pb.where(m, True, i > 1), lambda i, m, n: pb.where(i.ne(2), m, ~m), lambda i, m, n: (n < i) & m,
+]  # fmt: skip
+
+
+def _whole(graph, x):
+    """Whole numbers and truth values beside each other."""
+    i, m, n = graph.indices(tuple(x.shape), 5), x > 0.2, graph.rng.choice([-2, 0, 3, 2**40, True])
+    for _ in range(graph.rng.randint(1, 4)):
+        i, m = graph.rng.choice(_WHOLE)(i, m, n), graph.rng.choice(_MASKS)(i, m, n)
+    return [pb.where(m, x, 0.5), (i + m) * x]
+
+
 def _deeper(graph, x):
     """Several pointwise operators in a row."""
     for _ in range(graph.rng.randint(2, 5)):
@@ -543,6 +561,8 @@ STATEMENTS |= {
     "write too": _written,
     "chunks": _chunks,
     "numpy": _by_numpy,
+    "whole": _whole,
+    "whole too": _whole,
 }
 _AREAS = list(STATEMENTS)[len(_SINGLE) :]
 

@@ -103,6 +103,17 @@ def slopes_beside_infinities(x):
     return pb.func.grad(lambda y: pb.logsumexp(y, 1).nan_to_num(0, 0, 0).sum())(y)
 
 
+def truth_values_beside_whole_numbers(x, i):
+    mask = x[0, :3] > 0
+    mixed = [pb.where(mask, mask, i), pb.where(mask, i, mask), pb.where(i > 0, mask, True), pb.where(mask, True, mask)]
+    sums = [i + mask, mask * 3, i - 5 * mask, (i < mask) | (mask >= i) & i.eq(True)]
+    return [y * x[1, :3] for y in mixed + sums]
+
+
+def a_number_turned_round(x):
+    return (x.sum() * 2).flip(0) + 1, x[0, 0].flip([0, -1]) * 3
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("function", "arrays"),
@@ -111,6 +122,7 @@ def slopes_beside_infinities(x):
         (added_in_one_place, [X, INDEX]), (indices_that_are_computed, [X, INDEX]), (summed_over_all, [X]),
         (compared_in_double_precision, [X]),
         (losses_of_large_scores, [X]), (slopes_beside_infinities, [X]),
+        (truth_values_beside_whole_numbers, [X, INDEX]), (a_number_turned_round, [X]),
     ],
 )  # fmt: skip
 def test_what_was_wrong_once(tool, function, arrays, size):

@@ -5,8 +5,14 @@ import math
 import numpy as np
 
 from pullback.arrays.numpy.declarations import loops
+from pullback.core.array_face import program_run
 
 DEFAULT = np.dtype(np.float64)
+
+
+def whatever(size, dtype):
+    """Memory as it is found; zeros in a recording, which is compared with another one."""
+    return (np.empty if program_run.get() is None else np.zeros)(size, dtype)
 
 
 def zeros(size, dtype=None):
@@ -26,7 +32,7 @@ def full(size, fill_value, dtype=None):
 
 def empty(size, dtype=None):
     """A shape of whatever the memory holds."""
-    return np.empty(size, DEFAULT if dtype is None else dtype)
+    return whatever(size, DEFAULT if dtype is None else dtype)
 
 
 # np.zeros(x.shape) takes a fifth of the time of np.zeros_like(x), which many backward formulas call.
@@ -49,7 +55,7 @@ def full_like(self, fill_value, dtype=None):
 
 def empty_like(self, dtype=None):
     """The shape and dtype of self, of whatever the memory holds."""
-    return np.empty(self.shape, self.dtype if dtype is None else dtype)
+    return whatever(self.shape, self.dtype if dtype is None else dtype)
 
 
 def new_zeros(self, size, dtype=None):
@@ -69,7 +75,7 @@ def new_full(self, size, fill_value, dtype=None):
 
 def new_empty(self, size, dtype=None):
     """A shape of whatever the memory holds, of the dtype of self."""
-    return np.empty(size, self.dtype if dtype is None else dtype)
+    return whatever(size, self.dtype if dtype is None else dtype)
 
 
 def scalar_tensor(s, dtype=None):

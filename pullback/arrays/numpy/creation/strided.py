@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from pullback.arrays.numpy.creation.filled import DEFAULT
+from pullback.arrays.numpy.creation.filled import DEFAULT, whatever
 from pullback.core.dims import wrap_dims
 
 
@@ -16,7 +16,7 @@ def empty_strided(size, stride, dtype=None):
         )
     dtype = DEFAULT if dtype is None else np.dtype(dtype)
     reach = 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True)) if 0 not in size else 0
-    memory = np.empty(reach, dtype)
+    memory = whatever(reach, dtype)
     return as_strided(memory, size, [step * dtype.itemsize for step in stride])
 
 
@@ -33,5 +33,5 @@ def empty_permuted(size, physical_layout, dtype=None):
             f"got {tuple(physical_layout)} for size {tuple(size)}."
         )
     order = wrap_dims(physical_layout, len(size), "empty_permuted")
-    memory = np.empty([size[d] for d in order], DEFAULT if dtype is None else dtype)
+    memory = whatever([size[d] for d in order], DEFAULT if dtype is None else dtype)
     return memory.transpose(np.argsort(order)) if order else memory

@@ -175,5 +175,5 @@ def _flip(lowering: Lowering, step: Step) -> bool:
         return False
     dims = step.args[1] if isinstance(step.args[1], (tuple, list)) else [step.args[1]]
     x = lowering.window(step.args[0])
-    found = x.through(lambda probe: np.flip(probe, tuple(dims)))
+    found = x.through(lambda probe: np.flip(probe, tuple(dims))) if x.shape else x
     return found is not None and lowering.gives(step, lowering.map("copy", simple.copy, [found], step.results[0]))

@@ -9,28 +9,13 @@ import numpy as np
 from pullback.arrays.traced.graph import ONE, Step, Value
 from pullback.compiler.native import simple
 from pullback.compiler.native.code import Code, Type
-from pullback.compiler.native.code import Value as Computed
 from pullback.compiler.native.lowering import BOOL, FLOATS, RULES, WHOLE, Lowering, lowers
 from pullback.compiler.native.pointwise import RULES as POINTWISE
 from pullback.compiler.native.pointwise import NoRuleError
 
-_WHOLE: Final[dict[str, Any]] = {
-    "add": simple.add, "sub": simple.sub, "mul": simple.mul, "neg": simple.neg,
-    "lt": lambda c, t, a, b: _of(c, t, a) < b, "le": lambda c, t, a, b: _of(c, t, a) <= b,
-    "gt": lambda c, t, a, b: _of(c, t, a) > b, "ge": lambda c, t, a, b: _of(c, t, a) >= b,
-    "eq": lambda c, t, a, b: _of(c, t, a).eq(b), "ne": lambda c, t, a, b: _of(c, t, a).ne(b),
-    "where": lambda c, t, m, a, b: c.sel(m, _of(c, t, a), b),
-}  # fmt: skip
+_WHOLE: Final = frozenset({"add", "sub", "mul", "neg", "lt", "le", "gt", "ge", "eq", "ne", "where"})  # of indices
+_MIN, _MAX = np.iinfo(WHOLE).min, np.iinfo(WHOLE).max
 _TAKEN: Final = (Value, bool, int, float, str, type(None))
-
-
-def _of(c: Code, t: Type, x: Any) -> Any:
-    return x if isinstance(x, Computed) else c.number(x, t)
-
-
-def _where_of_bools(c: Code, t: Type, mask: Any, a: Any, b: Any) -> Any:
-    a, b = (x if isinstance(x, Computed) else c.number(bool(x), mask.type) for x in (a, b))
-    return (mask & a) | (~mask & b)
 
 
 def _compared(step: Step) -> int | None:
@@ -46,22 +31,18 @@ def _map(lowering: Lowering, step: Step) -> bool:
     dtypes = {x.dtype for x in given if type(x) is Value}
     name = str(step.what)
     if WHOLE in dtypes or result.dtype == WHOLE:
-        rule = _WHOLE.get(name)
-        if rule is None or not dtypes <= {WHOLE, BOOL} or result.dtype not in (WHOLE, BOOL):
+        if name not in _WHOLE or not dtypes <= {WHOLE, BOOL} or result.dtype not in (WHOLE, BOOL):
             return False
-        if any(type(x) is float for x in given) or (name == "where") != (BOOL in dtypes):
+        if any(type(x) is float or (type(x) is int and not _MIN <= x <= _MAX) for x in given):
             return False
     else:
-        rule = POINTWISE[name]
-        if name == "where" and dtypes == {BOOL} and result.dtype == BOOL:
-            name, rule = "where of bools", _where_of_bools
         if not dtypes <= {*FLOATS, BOOL} or not (result.dtype in FLOATS or result.dtype == BOOL):
             return False
         if not dtypes & set(FLOATS) and result.dtype == BOOL and step.what not in _OF_BOOLS:
             return False  # NumPy takes bools for whole numbers
     try:
         bits = _compared(step) if result.dtype == BOOL else None
-        return lowering.gives(step, lowering.map(name, rule, given, result, bits=bits))
+        return lowering.gives(step, lowering.map(name, POINTWISE[name], given, result, bits=bits))
     except NoRuleError:
         return False
 
@@ -70,7 +51,7 @@ _OF_BOOLS: Final = frozenset({
     "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor",
     "bitwise_not", "where",
 })  # fmt: skip
-RULES.update(dict.fromkeys([*POINTWISE, *_WHOLE], _map))
+RULES.update(dict.fromkeys(POINTWISE, _map))
 
 
 @lowers("clone", "contiguous", "to_copy")
