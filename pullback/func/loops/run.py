@@ -262,6 +262,10 @@ class Loop:
             carry, self.whole, [np.int64(x) if type(x) is int else x for x in map(carry.__getitem__, self.whole)]
         )
 
+    def pull(self, k: Any, *leaves: Any) -> list[Leaves]:
+        """The same as of plain leaves: a loop inside of the step gives Tensors where it is recorded."""
+        return [[*map(handed_out, found)] for found in self.reversed_step(k, *leaves)]
+
     def reversed_step(self, k: Any, *leaves: Any) -> tuple[Leaves, Leaves, Leaves, Leaves]:
         """(what of the carry after step k is differentiated, the cotangents of its carry, its x, and the args).
 
@@ -384,7 +388,7 @@ def _vjp(cotangent: Leaves, result: Leaves, loop: Loop, *leaves: Any) -> tuple[A
     if any(isinstance(x, Tensor) for x in (*cotangent, *leaves)):
         return _reversed(cotangent, result, loop, loop.reversed_step, None, *leaves)
     with programs_of(loop.likeness("backward")) as loan:
-        pull = while_solving(loop.captured, loop.reversed_step, loan=loan)
+        pull = while_solving(loop.captured, loop.pull, loan=loan)
         if loop.slots is None:
             return _reversed(cotangent, result, loop, pull, None, *leaves)
         with loop.forward_sweep() as ahead:
@@ -402,10 +406,10 @@ def _reversed(
     if states is None:  # none are left for a second backward
         states = States() if given else loop.states()
     slots = count if loop.slots is None or any(map(_records, given)) else loop.slots
-    gathered: Leaves = [zeros(args[i]) for i in loop.free]
+    sweep = Sweep(loop, pull, "backward") if isinstance(pull, Repeated) else None
+    gathered: Leaves = [0.0 if count and sweep is None else zeros(args[i]) for i in loop.free]
     by_x = Rows(count)
     carry, slot, after = x0, 0, [result[i] for i in loop.moving]  # what the step to be reversed has led to before
-    sweep = Sweep(loop, pull, "backward") if isinstance(pull, Repeated) else None
     progress = Progress(f"backward of {loop.name}", count)
     schedule = reversal(count, max(slots, 1), [*states.positions])
     while (action := next(schedule, None)) is not None:
