@@ -40,6 +40,10 @@ class Callback(Compiled):
         Where its programs are kept: there are those of a function that has done the same.
     asked : bool
         It is called in a function that the user has compiled.
+    in_rounds : bool
+        Machine code will call it: see `rounds`.
+    spaces : sequence of dict
+        The globals of what it calls, in which `adopt()` is in force for a trace where numbers leave otherwise.
     """
 
     def __init__(
@@ -48,9 +52,11 @@ class Callback(Compiled):
         watched: bool,
         known: dict[Hashable, Variants] | None = None,
         asked: bool = False,
+        in_rounds: bool = False,
+        spaces: Sequence[dict[str, Any]] = (),
     ) -> None:
         super().__init__(function, check=False, pure=False)
-        self._in_rounds = False
+        self._in_rounds, self._spaces = in_rounds, [*spaces]
         self._watched, self._asked, self._traces = watched, asked, 0
         if known is not None:
             self._by_signature = known
@@ -59,7 +65,7 @@ class Callback(Compiled):
 
     def _look(self) -> None:
         if not self._watched:
-            self._reach, self._alone, self._adopts = Reach([], [], Watches(), [], [], []), False, ()
+            self._reach, self._alone, self._adopts = Reach([], [], Watches(), [], [], self._spaces), False, ()
             return
         super()._look()
         if self._reach is not None and self._reach.told:  # a program would not tell it
@@ -102,8 +108,6 @@ class Callback(Compiled):
         return program.is_slower and not (self._in_rounds and isinstance(program.plan.parts[0], NativePart))
 
     def _traced(self, variants: Variants, leaves: list[Any]) -> tuple[Trace | None, Any]:
-        if not self._watched:
-            self._adopts = ()  # as it has run until now
         made, result = super()._traced(variants, leaves)
         if made is not None:
             made.graph.asked_for = self._asked  # else nobody expects that a compiler of the machine starts
@@ -122,8 +126,14 @@ class Callback(Compiled):
 
 
 def callback(
-    function: Callable[..., Any], watched: bool, known: dict[Hashable, Variants] | None, for_rounds: bool = False
+    function: Callable[..., Any],
+    watched: bool,
+    known: dict[Hashable, Variants] | None,
+    for_rounds: bool = False,
+    spaces: Sequence[dict[str, Any]] = (),
 ) -> Callable[..., Any] | None:
     """The function, compiled; None of one that is compiled `for_rounds` where there is no machine code."""
     asked = program_run.get() is not None
-    return None if for_rounds and chosen(asked) is None else Callback(function, watched, known, asked)
+    if for_rounds and chosen(asked) is None:
+        return None
+    return Callback(function, watched, known, asked, for_rounds, spaces)

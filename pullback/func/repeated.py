@@ -6,6 +6,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -46,10 +47,10 @@ class Stream:
 
 
 class Loan:
-    """The programs of functions that do the same, lent to one of them."""
+    """The programs of functions that do the same, lent to one of them; `uses` is how often they have been."""
 
-    def __init__(self, programs: Programs) -> None:
-        self.programs = programs
+    def __init__(self, programs: Programs, uses: int = 1) -> None:
+        self.programs, self.uses = programs, uses
         self.borrower: Repeated | None = None
 
 
@@ -72,9 +73,11 @@ class Repeated:
         It becomes a program at its first call.
     for_rounds : bool, default False
         It becomes one only where that is machine code, for `rounds`.
+    spaces : sequence of dict
+        The globals of the functions that it calls.
     """
 
-    __slots__ = ("_as_it_is", "_first", "_for_rounds", "_form", "_known", "_left", "_watched", "function")
+    __slots__ = ("_as_it_is", "_for_rounds", "_form", "_known", "_left", "_spaces", "_watched", "at_once", "function")
 
     def __init__(
         self,
@@ -86,16 +89,20 @@ class Repeated:
         loan: Loan | None = None,
         at_once: bool = False,
         for_rounds: bool = False,
+        spaces: Sequence[dict[str, Any]] = (),
     ) -> None:
-        self._for_rounds = for_rounds
-        self._first = 0 if at_once else _FIRST[watched]
+        self._for_rounds, self._spaces = for_rounds, spaces
+        self.at_once = at_once
         self.function, self._as_it_is, self._form, self._watched = function, function, form or function, watched
-        self._left = self._first if compile and os.environ.get("PULLBACK_COMPILE") != "0" else -1
+        self._left = self._first() if compile and os.environ.get("PULLBACK_COMPILE") != "0" else -1
         self._known = None
         if loan is not None:
             loan.borrower, self._known = self, loan.programs
             if loan.programs and self._left > 0:
                 self._left = 0
+
+    def _first(self) -> int:
+        return 0 if self.at_once else _FIRST[self._watched]
 
     def __call__(self, *args: Any) -> Any:
         if not self._watched and any(isinstance(x, Tensor) for x in args):
@@ -106,9 +113,14 @@ class Repeated:
                 self._compile()
         return self.function(*args)
 
+    def begin(self) -> None:
+        """Let the next call make a program."""
+        self._left = min(self._left, 0)
+
     def _compile(self) -> None:
         self._left = -1
-        self.function = slots.callback(self._form, self._watched, self._known, self._for_rounds) or self._as_it_is
+        made = slots.callback(self._form, self._watched, self._known, self._for_rounds, self._spaces)
+        self.function = made or self._as_it_is
 
     def rounds(self, args: Sequence[Any], wanted: Sequence[int], ends: int | None = None) -> Any:
         """The machine code of as many calls as one likes, the first of which would be with these arguments.
@@ -116,7 +128,7 @@ class Repeated:
         It writes the `wanted` ones of the results' leaves; the one at `ends` says whether another round comes. None as
         long as there is none, or a text that says why there will be none.
         """
-        if not self._left and self._known:
+        if not self._left and (self._known or self.at_once):
             self._compile()
         find = getattr(self.function, "rounds", None)
         return find and find(args, wanted, ends)
@@ -124,7 +136,7 @@ class Repeated:
     def give_back(self) -> None:
         """Begin again without the programs that were lent: a derivative of what the solver has found comes later."""
         if self.function is not self._as_it_is:
-            self.function, self._left = self._as_it_is, self._first
+            self.function, self._left = self._as_it_is, self._first()
         self._known = None
 
 
@@ -139,10 +151,11 @@ def while_solving(
     """
     may_be = captured.is_alone() and not captured.has_effects
     at_once = loan is not None and program_run.get() is not None
-    return Repeated(function, form, compile=may_be, loan=loan, at_once=at_once, for_rounds=for_rounds)
+    spaces = captured.namespaces() if may_be else ()
+    return Repeated(function, form, compile=may_be, loan=loan, at_once=at_once, for_rounds=for_rounds, spaces=spaces)
 
 
-_kept: OrderedDict[Hashable, tuple[Programs, Lock]] = OrderedDict()
+_kept: OrderedDict[Hashable, tuple[Programs, Lock, Iterator[int]]] = OrderedDict()
 
 
 @contextmanager
@@ -154,14 +167,14 @@ def programs_of(key: Hashable | None) -> Iterator[Loan | None]:
     if key is None:
         yield None
         return
-    programs, used = _kept.setdefault(key, ({}, Lock()))
+    programs, used, uses = _kept.setdefault(key, ({}, Lock(), count(1)))
     _kept.move_to_end(key)
     while len(_kept) > _MOST:
         _kept.popitem(last=False)
     if not used.acquire(blocking=False):
         yield None
         return
-    loan = Loan(programs)
+    loan = Loan(programs, next(uses))
     try:
         yield loan
     finally:

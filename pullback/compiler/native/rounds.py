@@ -22,11 +22,13 @@ from pullback.compiler.native.entry import rows_of, runtime_library
 from pullback.compiler.native.nodes import contiguous
 from pullback.compiler.native.parts import without_nodes
 from pullback.compiler.native.program import Native
+from pullback.compiler.native.runge_kutta import ENDED, FULL, Stepper
 from pullback.compiler.native.runtime import WAY
 from pullback.compiler.native.toolchain import Toolchain
 from pullback.core.tensor import ndarray
 from pullback.func.repeated import Stream
 
+_ROOM = 64  # steps of a solver for which there is room at a time
 _WORK = 50_000_000  # elements that one call of machine code computes, after which Python looks for signals
 
 
@@ -61,7 +63,7 @@ class Rounds:
         ):
             raise UnfitError("what it gives has other shapes or dtypes at some steps")
         self._work = max(way.native.work for way in self._ways) + 64
-        library = runtime_library(tool)
+        self._tool, library = tool, runtime_library(tool)
         self._run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(
             library.address("rounds")
         )
@@ -82,6 +84,29 @@ class Rounds:
         while done < count and not status[0]:
             done += self._run(ways.ctypes.data, len(ways), min(most, count - done), status.ctypes.data)
         return done
+
+    def solution(self, solver: Any, args: Sequence[Stream], ends: Sequence[float]) -> Any:
+        """A list of (times, y at each, slopes of all stages of each step), one for each of the ends, in order.
+
+        Of a step (t, y, *args) that gives the slope of y, a vector, by an explicit Runge-Kutta method. `solver` is
+        SciPy's, at its start. None where its steps become too short, or a round does not fit.
+        """
+        y, t = np.array(solver.y), np.array(solver.t)
+        inputs, outputs = [Stream(t), Stream(y), *args], [Stream(np.empty_like(y))]
+        if len(self._ways) > 1 or not self.fits(inputs, outputs):
+            return None
+        tables, stepper = self._ways[0].tables(inputs, outputs), Stepper(self._tool, type(solver))
+        slot = 1 + len(inputs) + len(self._ways[0].native.constants)
+        found = []
+        for solver.t_bound in ends:
+            parts, why = [], FULL
+            while why == FULL:
+                why, *part = stepper.run(tables, (t, y, slot), solver, _ROOM)
+                parts.append(part)
+            if why != ENDED:
+                return None
+            found.append(parts[0] if len(parts) == 1 else [np.concatenate(x) for x in zip(*parts, strict=True)])
+        return found
 
 
 class _Way:
@@ -133,12 +158,16 @@ class _Tables:
     def __init__(self, bases: ndarray, steps: ndarray, rows: int, moves: ndarray, own: ndarray) -> None:
         self._bases, self._steps, self._rows, self._moves, self._own = bases, steps, rows, moves, own
 
-    def row(self) -> list[int]:
-        """Its row in the table of ways."""
-        fields = {
+    def fields(self) -> dict[str, int]:
+        """The addresses of the tables, and how long they are."""
+        return {
             "bases": self._bases.ctypes.data, "steps": self._steps.ctypes.data, "rows": self._rows,
             "moves": self._moves.ctypes.data, "moving": len(self._moves),
         }  # fmt: skip
+
+    def row(self) -> list[int]:
+        """Its row in the table of ways."""
+        fields = self.fields()
         return [fields[name] for name in WAY]
 
 

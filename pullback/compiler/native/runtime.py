@@ -48,7 +48,12 @@ LEFT, LAST = 1, 2  # what a kernel gives where a program must be left, and where
 
 def module() -> Module:
     """The run, the rounds of a loop, and the entry with what it calls."""
-    return Module([_run(), _rounds(), _is_like(), _drop(), _outputs(), _packed(), _filled(), _called(), _entry()])
+    return Module([*runs(), _is_like(), _drop(), _outputs(), _packed(), _filled(), _called(), _entry()])
+
+
+def runs() -> list[Code]:
+    """The run, and the rounds."""
+    return [_run(), _rounds()]
 
 
 def checks() -> Module:
