@@ -12,9 +12,9 @@ from pullback.core.array_type import numbers_of
 from pullback.core.tensor import Tensor
 from pullback.func.implicit.by_sample import by_sample, run_by_sample
 from pullback.func.implicit.functions import plain
+from pullback.func.implicit.initial_values_by_steps import METHODS
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
-from pullback.func.implicit.stepping import METHODS
 from pullback.func.implicit.trajectories import Problem
 
 

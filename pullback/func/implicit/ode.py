@@ -15,9 +15,9 @@ from pullback.func.closures import Captures
 from pullback.func.implicit.fixed_steps import solve_discretely
 from pullback.func.implicit.flat import is_single
 from pullback.func.implicit.functions import check_functions, plain
+from pullback.func.implicit.initial_values_by_steps import METHODS
 from pullback.func.implicit.integrator import Integrator
 from pullback.func.implicit.linear_maps import Leaves
-from pullback.func.implicit.stepping import METHODS
 from pullback.func.implicit.trajectories import Problem
 from pullback.func.left_behind import leave
 from pullback.func.rules.calls import moves

@@ -17,11 +17,11 @@ from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.convergence import check_unchanged
 from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain
+from pullback.func.implicit.initial_values_by_steps import METHODS, stepped, warmed
 from pullback.func.implicit.integrator import Integrator, Slope
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
 from pullback.func.implicit.sensitivities import affordable, are_plain, coefficients_of, columns, sensitivities, tried
-from pullback.func.implicit.stepping import METHODS, stepped, warmed
 from pullback.func.repeated import Loan, programs_of, while_solving
 from pullback.func.rules.calls import moves
 from pullback.func.rules.custom import CustomFunction

@@ -17,9 +17,9 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.func.implicit.api import custom_root
 from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
+from pullback.func.implicit.initial_values_by_steps import METHODS, solved
 from pullback.func.implicit.integrator import Integrator
 from pullback.func.implicit.linear_maps import Leaves
-from pullback.func.implicit.stepping import METHODS, solved
 from pullback.func.implicit.trajectories import Problem
 from pullback.func.left_behind import leave
 from pullback.func.loops.rounds import bare
