@@ -60,7 +60,7 @@ _TOO_MANY = (
     "eagerly: give numbers that vary as arrays, such as np.float64(x)"
 )
 _SLOWER = "its program is not faster than the function itself"
-_TIMED = 3  # calls at which a program must not be slower than the function, of the first so many
+TIMED = 3  # calls at which a program must not be slower than the function, of the first so many
 # One trace at a time, and nobody else in a function that captures Tensors, which hold traced arrays meanwhile.
 _TRACING = RLock()
 
@@ -201,7 +201,7 @@ class Compiled(StandsFor):
                 return self._run(state, args, kwargs)
             variants = self._new(key, unfit(leaves, signature), structure, leaves, captured)
         result = self._by_program(variants, leaves, [*given, *leaves[count:]])
-        settled = variants.eager is not None or (variants.programs and variants.programs[0].calls >= _TIMED)
+        settled = variants.eager is not None or (variants.programs and variants.programs[0].calls >= TIMED)
         if leaves is given and not captured and settled and self._reach is reach:  # which the call may have changed
             if variants.entry is None:
                 variants.entry = entry_of(variants, state.off, args, kwargs, structure) or ()
@@ -402,12 +402,12 @@ class Compiled(StandsFor):
             return Eagerly(beside=functools.partial(self._rehearsed, variants, program, result, leaves, given))
         if isinstance(program, Audit):
             program = program.program
-        elif (program.calls <= _TIMED or self._check) and not program.effects:
+        elif (program.calls <= TIMED or self._check) and not program.effects:
             result = self._compare(variants, program, result, leaves, given)
-        if program.calls == _TIMED:
+        if program.calls == TIMED:
             program.look = FIRST - 1
         always = self._check and program.effects  # one that was not rehearsed can be compared in no other way
-        if always or program.calls >= program.look >= _TIMED:
+        if always or program.calls >= program.look >= TIMED:
             audit = Audit(program, lambda: self._audited(variants, audit), lambda given: self._traced(variants, given))
             variants.replace(program, audit)
         return result
@@ -458,14 +458,14 @@ class Compiled(StandsFor):
             return expected
         program.timed(took, found.seconds + _way_to(program, variants) + variants.call.seconds_to_take_in(given))
         self._drop_a_slow(variants, program)
-        if program.calls == _TIMED and not self._check:  # else each call is compared
+        if program.calls == TIMED and not self._check:  # else each call is compared
             program.look = FIRST - 1
             variants.replace(rehearsal, program)
         return program.results(found.arrays)
 
     def _drop_a_slow(self, variants: Variants, program: Any) -> None:
         """Run the function, if that is faster; not if its results would then lie in other memory, by chance."""
-        if program.calls == _TIMED and program.is_slower and not (self._check or program.trace.parted):
+        if program.calls == TIMED and self._is_slow(program) and not (self._check or program.trace.parted):
             self._run_as_it_is(variants, _SLOWER)
 
     def _differs(self, variants: Variants, how: str) -> None:
@@ -473,6 +473,10 @@ class Compiled(StandsFor):
         self._give_up(variants, f"its program gave {how}", tell=not self._check)
         if self._check:
             raise StaleProgramError(f"{self._name}{variants.called}: the program gave {how}.")
+
+    def _is_slow(self, program: Any) -> bool:
+        """True of a program that is to be given up."""
+        return bool(program.is_slower)
 
     # -- what is said --------------------------------------------------------------------------------------------------
     @property

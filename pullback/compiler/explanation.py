@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pullback.arrays.traced.calls import PlainCall
 from pullback.arrays.traced.graph import Check, Guard, Step
 from pullback.compiler.advice import remedy
 from pullback.compiler.backward import DifferentiableProgram
@@ -17,6 +18,7 @@ from pullback.compiler.places import said
 from pullback.compiler.plan import Plan
 from pullback.compiler.program import Program
 from pullback.core import slots
+from pullback.func.loops.run import Loop
 
 
 class Explanation:
@@ -177,6 +179,14 @@ class Explanation:
             yield f"    instead, {instead}"
 
 
+def _loops(plan: Plan) -> Iterator[str]:
+    """How the loops among the steps of a plan have run."""
+    held = [x for step in plan.steps if isinstance(step.what, PlainCall) for x in step.what.leaves]
+    for loop in {id(x): x for x in held if isinstance(x, Loop)}.values():
+        runs = ", ".join(f"{sweep} {how}" for sweep, how in loop.runs.items()) or "in Python"
+        yield f"    {loop.name}, {_counted(loop.ended_at, 'step')}: {runs}"
+
+
 def _program(nr: int, program: Program | DifferentiableProgram) -> Iterator[str]:
     """The lines about one program."""
     plans = [program.plan] if isinstance(program, Program) else [program.plan, program.backward]
@@ -190,6 +200,8 @@ def _program(nr: int, program: Program | DifferentiableProgram) -> Iterator[str]
     if native := [part for plan in plans for part in plan.parts if isinstance(part, NativePart)]:
         count, kernels = sum(len(part.steps) for part in native), sum(len(part.program.kernels) for part in native)
         yield f"    {_counted(count, 'step')} in machine code, {_counted(kernels, 'kernel')}"
+    for plan in plans:
+        yield from _loops(plan)
     found = [footprint(plan) for plan in plans]
     made, most = sum(x.made for x in found), max(x.most for x in found)
     yield f"    memory: about {_bytes(made)} in arrays that it makes, {_bytes(most)} of them at once"

@@ -66,6 +66,7 @@ class Variants:
         self.forms: Sequence[str] = ()
         self.entry: Any = None  # the quick way here, once it is worth one
         self.quick: Any = None  # the same in machine code, if all of a program is
+        self.rounds: dict[Any, Any] = {}  # (the programs, the machine code of a loop of these or why there is none)
 
     @property
     def called(self) -> str:

@@ -169,7 +169,7 @@ def test_discrete_is_the_derivative_of_the_steps_however_coarse(monkeypatch):
     def loss(y0, times, a):
         steps = np.interp(found.t, t, fixed_steps.plain(times))  # the same fractions of the intervals
         steady = types.SimpleNamespace(t=steps, status=0)
-        monkeypatch.setattr(fixed_steps.scipy.integrate, "solve_ivp", lambda *args, **kwargs: steady)
+        monkeypatch.setattr(scipy.integrate, "solve_ivp", lambda *args, **kwargs: steady)
         return np.sum(odeint(lorenz, y0, times, a, **coarse)[1:] ** 2)
 
     coarsely = loss(y0, t, a)

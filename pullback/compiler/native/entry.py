@@ -96,7 +96,7 @@ def made(  # what a program consists of
     """
     if (tool := tool or chosen()) is None:
         raise CompilerError("there is no compiler, so no native code that could be called")
-    library = _library(tool)
+    library = runtime_library(tool)
     assert steps.dtype == np.int64, steps.dtype
     assert all(map(_is_dense, outputs)), outputs
     parts = _Parts(inputs, outputs, constants, workspace, steps, single, releases, (keep, library), watches)
@@ -133,12 +133,7 @@ class _Parts(NamedTuple):
 
     def rows(self) -> int:
         """How many steps there are."""
-        count, at = 0, 0
-        while at < self.steps.size:
-            at += int(self.steps[at])
-            count += 1
-        assert at == self.steps.size
-        return count
+        return rows_of(self.steps)
 
     def head(self) -> int:
         """The bytes of memory before the workspace."""
@@ -146,8 +141,19 @@ class _Parts(NamedTuple):
         return -(-words * WORD // 64) * 64 + 64 * len(self.outputs)
 
 
+def rows_of(steps: ndarray) -> int:
+    """How many rows there are in a table of steps."""
+    count, at = 0, 0
+    while at < steps.size:
+        at += int(steps[at])
+        count += 1
+    assert at == steps.size
+    return count
+
+
 @cache
-def _library(tool: Toolchain) -> Library:
+def runtime_library(tool: Toolchain) -> Library:
+    """The run of a program, the rounds of a loop, and the entry, in machine code."""
     return tool.build(runtime.module(), store())
 
 

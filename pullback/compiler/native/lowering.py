@@ -233,14 +233,15 @@ class Lowering:
             self._windows[value.number] = window
         return True
 
-    def made_whole(self, value: Value) -> Node:
-        """The node of a value that the caller wants, which has memory of its own in the value's form."""
+    def made_whole(self, value: Value, ordered: bool = False) -> Node:
+        """The node of a value that the caller wants, with memory of its own: in the value's form, or in C order."""
         x = self.window(value)
-        wanted = tuple(s for n, s in zip(value.shape, self.layout(value), strict=True) if n != 1)
+        layout = contiguous(value.shape) if ordered else self.layout(value)
+        wanted = tuple(s for n, s in zip(value.shape, layout, strict=True) if n != 1)
         node = x.node
         lies = x.squeezed()  # in the same memory, though perhaps with other dimensions
         if node.op in (INPUT, CONSTANT) or x.offset or lies.strides != wanted or prod(lies.shape) != node.size:
-            node = self.map("copy", simple.copy, [x], like=value).node
+            node = self.in_order(x).node if ordered else self.map("copy", simple.copy, [x], like=value).node
             self._windows[value.number] = self.shown(node, value.shape)
         return node
 

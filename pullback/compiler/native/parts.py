@@ -127,6 +127,12 @@ def _lowered(graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], resul
     return found
 
 
+def without_nodes(graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value]) -> str | None:
+    """The name of the first step that stays a call of NumPy; None if all run in machine code."""
+    lowered = _lowered(graph, inputs, steps, results)
+    return next((step.name for step in steps if step not in lowered), None)
+
+
 def _seen_by_calls(steps: Sequence[Step], lowered: set[Step]) -> set[Step]:
     """The views that calls read, which NumPy makes too."""
     found, read = set[Step](), set[int]()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.traced.graph import Graph, Step, Value
-from pullback.compiler.native import entry, nans, toolchain
+from pullback.compiler.native import entry, nans, runtime, toolchain
 from pullback.compiler.native.code import Code, Module, Type
 from pullback.compiler.native.functions import helpers
 from pullback.compiler.native.kernel import Kernel, Place
@@ -43,6 +43,9 @@ class Native:
     steps : sequence of Step
         Each has a rule.
     results : sequence of Value
+        One may stand several times: each has memory of its own.
+    ordered : bool
+        Results lie in C order, and not as they did at the trace.
 
     Attributes
     ----------
@@ -56,7 +59,7 @@ class Native:
 
     def __init__(
         self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value],
-        tool: toolchain.Toolchain,
+        tool: toolchain.Toolchain, ordered: bool = False,
     ) -> None:  # fmt: skip
         self._inputs, self._results, self._tool = inputs, results, tool
         lowering = Lowering(graph, results)
@@ -65,7 +68,7 @@ class Native:
         for step in steps:
             if not lowering.take(step):
                 raise AssertionError(f"{step} has no rule")
-        wanted = _apart(lowering, results)
+        wanted = _apart(lowering, results, ordered)
         nodes = settled(lowering.nodes, wanted)
         self.nests = scheduled(nodes, wanted)
         kept = stored(self.nests, wanted)
@@ -102,33 +105,44 @@ class Native:
 
         It raises LeftError where there is a NaN in one of the results at `suspect`.
         """
-        library = self._tool.build(self.module, toolchain.store())
-        words: list[int] = []
-        watching = [(nr, self._results[nr], nans.watch(self._type(self._results[nr]))) for nr in suspect]
-        looks = (
-            self._tool.build(Module(list({x.name: x for _, _, x in watching}.values())), toolchain.store())
-            if watching
-            else None
-        )
-        for name, data in zip(self._names, self._data, strict=True):
-            words += [2 + len(data), library.address(name), *data]
-        first = 1 + len(self._inputs) + len(self.constants)
-        for nr, value, code in watching:
-            words += [4, looks.address(code.name), first + nr, prod(value.shape)]  # type: ignore[union-attr]
+        steps, libraries = self.table(suspect)
         results = [_form(x, result=True) for x in self._results]
         if numbers:
             results = [form._replace(number=number) for form, number in zip(results, numbers, strict=True)]
         return entry.made(
-            [_form(x) for x in self._inputs], results, self.constants, self.workspace, np.array(words, np.int64),
-            single=single, releases=self.work > _LONG, keep=(library, looks, keep), tool=self._tool, watches=watches,
+            [_form(x) for x in self._inputs], results, self.constants, self.workspace, steps,
+            single=single, releases=self.work > _LONG, keep=(libraries, keep), tool=self._tool, watches=watches,
         )  # fmt: skip
 
+    def table(self, suspect: Sequence[int] = (), looks: Sequence[tuple[str, int, bool]] = ()) -> tuple[ndarray, Any]:
+        """(the rows of the steps, the libraries that they call).
 
-def _apart(lowering: Lowering, results: Sequence[Value]) -> list[Node]:
+        A run ends where there is a NaN in one of the results at `suspect`. `looks` are kernels of `runtime.checks`,
+        each with the result that it looks at, and what that must be.
+        """
+        library = self._tool.build(self.module, toolchain.store())
+        libraries, words = [library], list[int]()
+        for name, data in zip(self._names, self._data, strict=True):
+            words += [2 + len(data), library.address(name), *data]
+        first = 1 + len(self._inputs) + len(self.constants)
+        watching = [(nr, self._results[nr], nans.watch(self._type(self._results[nr]))) for nr in suspect]
+        if watching:
+            watches = Module(list({x.name: x for _, _, x in watching}.values()))
+            libraries.append(self._tool.build(watches, toolchain.store()))
+        for nr, value, code in watching:
+            words += [4, libraries[-1].address(code.name), first + nr, prod(value.shape)]
+        if looks:
+            libraries.append(self._tool.build(runtime.checks(), toolchain.store()))
+        for kernel, nr, expected in looks:
+            words += [4, libraries[-1].address(kernel), first + nr, int(expected)]
+        return np.array(words, np.int64), libraries
+
+
+def _apart(lowering: Lowering, results: Sequence[Value], ordered: bool) -> list[Node]:
     """The nodes of the results, each with memory of its own."""
     wanted: list[Node] = []
     for value in results:
-        node = lowering.made_whole(value)
+        node = lowering.made_whole(value, ordered)
         if any(node is other for other in wanted):
             node = lowering.copied(node)
         wanted.append(node)

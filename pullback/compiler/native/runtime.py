@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from pullback.compiler.native.code import ADDRESS, INDEX, Code, Module, Type, Value
+from pullback.compiler.native.code import ADDRESS, BOOL, INDEX, Code, Module, Type, Value
 
 INT: Final = Type("i", 32)
 WORD: Final = 8
@@ -41,9 +41,24 @@ FIELDS: Final = (
 )  # fmt: skip
 
 
+# What stands in the head of a way through a round, a word each; see `rounds.py`.
+WAY: Final = ("bases", "steps", "rows", "moves", "moving")
+LEFT, LAST = 1, 2  # what a kernel gives where a program must be left, and where this round has been the last
+
+
 def module() -> Module:
-    """The run, and the entry with what it calls."""
-    return Module([_run(), _is_like(), _drop(), _outputs(), _packed(), _filled(), _called(), _entry()])
+    """The run, the rounds of a loop, and the entry with what it calls."""
+    return Module([*runs(), _is_like(), _drop(), _outputs(), _packed(), _filled(), _called(), _entry()])
+
+
+def runs() -> list[Code]:
+    """The run, and the rounds."""
+    return [_run(), _rounds()]
+
+
+def checks() -> Module:
+    """Kernels that look at a truth value among the results: data are the number of its base, and what it must be."""
+    return Module([_expect("expect", LEFT), _expect("goes_on", LAST)])
 
 
 def _run() -> Code:
@@ -58,6 +73,55 @@ def _run() -> Code:
         with code.when(status.ne(0)):
             code.give(status)
         code.set(row, at.at(code.load(INDEX, at), WORD))
+    code.give(code.index(0))
+    return code
+
+
+def _rounds() -> Code:
+    """Runs a program so often, each time on what its addresses have moved to; gives how often it has run.
+
+    There may be several ways through a round, programs of the same inputs and outputs; the first one counts that does
+    not end early. A row of moves is [base, bytes, turns]: so many bytes further after each round, or there and back
+    again where `turns` is -1. `status` gets what has ended the loop early.
+    """
+    params = [("ways", ADDRESS), ("many", INDEX), ("count", INDEX), ("status", ADDRESS)]
+    code = Code("rounds", params, INDEX)
+    ways, many, count, status = code.params
+
+    def field(way: Value, name: str, type_: Type = ADDRESS) -> Value:
+        return code.load(type_, code.shift(way, WAY.index(name) * WORD))
+
+    with code.loop(0, count) as nr:
+        last = code.variable(code.index(LEFT))
+        with code.loop(0, many) as which, code.when(code.get(last).eq(LEFT)):
+            way = ways.at(which, len(WAY) * WORD)
+            given = field(way, "bases"), field(way, "steps"), field(way, "rows", INDEX)
+            code.set(last, code.call("run", INDEX, *given))
+        code.store(code.get(last), status)
+        with code.when(code.get(last).eq(LEFT)):
+            code.give(nr)
+        with code.when(code.get(last).ne(0)):
+            code.give(nr + 1)
+        with code.loop(0, many) as which:
+            way = ways.at(which, len(WAY) * WORD)
+            bases, moves = field(way, "bases"), field(way, "moves")
+            with code.loop(0, field(way, "moving", INDEX)) as move:
+                row = moves.at(move, 3 * WORD)
+                place = bases.at(code.load(INDEX, row), WORD)
+                by = code.load(INDEX, code.shift(row, WORD))
+                code.store(code.load(INDEX, place) + by, place)
+                code.store(by * code.load(INDEX, code.shift(row, 2 * WORD)), code.shift(row, WORD))
+    code.give(count)
+    return code
+
+
+def _expect(name: str, otherwise: int) -> Code:
+    code = Code(name, [("bases", ADDRESS), ("data", ADDRESS)], INDEX)
+    bases, data = code.params
+    found = code.load(BOOL, code.load(ADDRESS, bases.at(code.load(INDEX, data), WORD)))
+    wanted = code.load(INDEX, code.shift(data, WORD)).ne(0)
+    with code.when(found ^ wanted):
+        code.give(code.index(otherwise))
     code.give(code.index(0))
     return code
 

@@ -7,17 +7,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.integrate
 
 from pullback.core.array_type import numbers_of
 from pullback.core.tensor import Tensor
 from pullback.func.implicit.by_sample import by_sample, run_by_sample
 from pullback.func.implicit.functions import plain
+from pullback.func.implicit.initial_values_by_steps import METHODS
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
 from pullback.func.implicit.trajectories import Problem
-
-METHODS = {"RK23": scipy.integrate.RK23, "RK45": scipy.integrate.RK45, "DOP853": scipy.integrate.DOP853}
 
 
 def solve_discretely(problem: Problem, y0: Leaves, t: Any, args: Leaves) -> Leaves:

@@ -12,9 +12,10 @@ from pullback.core.named import named
 from pullback.core.pytree import flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func.closures import Captures
-from pullback.func.implicit.fixed_steps import METHODS, solve_discretely
+from pullback.func.implicit.fixed_steps import solve_discretely
 from pullback.func.implicit.flat import is_single
 from pullback.func.implicit.functions import check_functions, plain
+from pullback.func.implicit.initial_values_by_steps import METHODS
 from pullback.func.implicit.integrator import Integrator
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.trajectories import Problem

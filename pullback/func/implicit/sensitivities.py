@@ -64,12 +64,13 @@ def coefficients_of(slope: Callable[[Leaves, Any, Leaves], Leaves], start: Leave
     numbers = [x.reshape(-1) for x in args]
 
     def coefficients(ys: ndarray, times: ndarray) -> ndarray:
-        (count, states), given = ys.shape, np.concatenate([np.zeros(0), *numbers])
+        (count, states), given = ys.shape, np.concatenate(numbers) if numbers else np.zeros(0)
         directions = states + given.size
         every = np.tile(np.eye(directions), (count, 1))
-        points = [*columns(np.repeat(ys, directions, 0), start), *columns(np.tile(given, (len(every), 1)), args)]
+        of_all = np.reshape(np.broadcast_to(ys[:, None], (count, directions, states)), (-1, states))
+        points = [*columns(of_all, start), *columns(np.broadcast_to(given, (len(every), given.size)), args)]
         tangents = [*columns(every[:, :states], start), *columns(every[:, states:], args)]
-        at = np.repeat(times, directions)
+        at = np.reshape(np.broadcast_to(times[:, None], (count, directions)), (-1,))
 
         def one(t: Any, *leaves: Any) -> Leaves:
             return slope([*leaves[: len(start)]], t, [*leaves[len(start) :]])

@@ -17,6 +17,7 @@ from pullback.func.implicit.by_sample import by_sample
 from pullback.func.implicit.convergence import check_unchanged
 from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain
+from pullback.func.implicit.initial_values_by_steps import METHODS, stepped, warmed
 from pullback.func.implicit.integrator import Integrator, Slope
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push
 from pullback.func.implicit.linear_systems import ONE_SYSTEM
@@ -113,19 +114,69 @@ class _Solve:
             return self.problem.slope(y, at, replaced(args, self.free, moving))
 
         integrator, captured = self.problem.integrator, self.problem.captured
-        found = tried(
-            lambda: sensitivities(
-                coefficients_of(slope, start, free),
-                solution,
-                t,
-                states,
-                directions - states,
-                self.of_start,
-                integrator.rtol,
-            ),
-            outermost=captured.is_alone(),
-        )
+
+        def compute() -> Any:
+            found = self._by_steps(solution, t, start, free, args)
+            return (
+                found
+                if found is not None
+                else sensitivities(
+                    coefficients_of(slope, start, free),
+                    solution,
+                    t,
+                    states,
+                    directions - states,
+                    self.of_start,
+                    integrator.rtol,
+                )
+            )
+
+        found = tried(compute, outermost=captured.is_alone())
         return None if found is None else found.reshape(-1, found.shape[-1])
+
+    def _by_steps(self, solution: Any, t: ndarray, start: Leaves, free: Leaves, args: Leaves) -> Any:
+        """The same by the method of forward, which takes y and its derivatives along, if that is machine code."""
+        integrator, method = self.problem.integrator, METHODS.get(self.problem.integrator.method)
+        if method is None or any(x.dtype != np.float64 for x in start):
+            return None
+        states, many = sum(x.size for x in start), sum(x.size for x in free)
+        first = 0 if self.of_start else states
+        numbers = [nr for nr, x in enumerate(args) if _is_number(x)]
+
+        def along(at: Any, state: Any, *leaves: Any) -> Any:
+            y, moved = state[:states], np.reshape(state[states:], (states, -1))
+            given = replaced(args, numbers, leaves)
+
+            def slope(y: Leaves, at: Any, moving: Leaves) -> Leaves:
+                return self.problem.slope(y, at, replaced(given, self.free, moving))
+
+            by = coefficients_of(slope, start, [given[i] for i in self.free])(y[None], np.reshape(at, (1,)))[0]
+            by_args = by[:, states:]
+            if self.of_start and many:
+                by_args = np.concatenate([np.zeros((states, states)), by_args], 1)
+            rates = self.problem.slope([x[0] for x in columns(y[None], start)], at, given)
+            change = by[:, :states] @ moved + by_args if many else by[:, :states] @ moved
+            return np.concatenate([np.reshape(x, (-1,)) for x in (*rates, change)])
+
+        with programs_of(self.likeness("sensitivities", args)) as loan:
+            pushed = while_solving(self.problem.captured, along, loan=loan, for_rounds=True)
+            given = [np.asarray(args[nr], np.float64) for nr in numbers]
+            begin = np.concatenate([x.reshape(-1) for x in start])
+            state = np.concatenate([begin, np.eye(states, states + many, 0)[:, first:].reshape(-1)])
+            if not warmed(pushed, loan, float(t[0]), state, given):
+                return None
+            # A derivative times the size of what it is by is as large as y where everything moves by its own size.
+            allowed = np.broadcast_to(integrator.atol, (states,))
+            sizes = np.abs(solution(np.asarray(t))).max(1) + allowed / integrator.rtol
+            by = np.concatenate([sizes, *(np.abs(x).reshape(-1) for x in free)])[first:]
+            by = np.where(by > 0, by, 1.0)
+            atol = _SHARE * integrator.rtol * sizes[:, None] / by
+            atol = np.concatenate([allowed, atol.reshape(-1)])
+            once = np.append(True, np.diff(t) != 0)
+            found = stepped(pushed, method, [*map(float, t[once])], state, given, rtol=integrator.rtol, atol=atol)
+        if found is None:
+            return None
+        return found[np.cumsum(once) - 1, states:].reshape(len(t), states, -1)
 
     def split(self, leaves: Sequence[Any]) -> tuple[Leaves, Leaves]:
         """(y0, args)."""

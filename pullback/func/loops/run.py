@@ -7,13 +7,15 @@ step. The rules are made of the steps themselves, so that they have derivatives 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from pullback.autograd.checkpoint.frame import CheckpointError
 from pullback.core import modes
+from pullback.core.array_face import program_run
 from pullback.core.array_type import TENSOR, array_type
 from pullback.core.errors import GradientError, ReadError
 from pullback.core.progress import Progress
@@ -26,12 +28,14 @@ from pullback.func.implicit.flat import Kept
 from pullback.func.implicit.functions import plain, without_capture
 from pullback.func.implicit.linear_maps import Leaves, Linearized, replaced, value_and_push, zeros
 from pullback.func.left_behind import leave
+from pullback.func.loops.rounds import Sweep, bare
 from pullback.func.loops.schedule import on_disk, reversal
 from pullback.func.loops.states import States, copied
-from pullback.func.repeated import programs_of, while_solving
+from pullback.func.repeated import Repeated, programs_of, while_solving
 from pullback.func.rules.calls import handed_out, levels_of, moves
 from pullback.func.rules.custom import CustomFunction
 
+_MANY = 1000  # steps that pay for programs which serve one call alone
 Step = Callable[[Leaves, int, Leaves, Leaves], "tuple[Leaves, Leaves]"]  # (carry, k, x, args) -> (carry, y)
 
 
@@ -76,12 +80,13 @@ class Loop:
     ) -> None:
         self.name, self.captured, self.step, self.test, self._form = name, captured, step, test, form
         self.count, self.backwards = count, backwards
+        self.runs: dict[str, str] = {}  # how each sweep ran, in words
         self.kept = Kept()  # what the first sweep has left for backward: carries, and the last but one
         self.width, self.x_width = len(carry), len(xs)
         self._leaves = [*carry, *xs, *args]
         self.shapes = [shape_of(x) for x in carry]
         self.moving = [i for i, x in enumerate(carry) if _is_differentiable(x)]
-        self._whole = [i for i, x in enumerate(carry) if type(x) is int]  # which a program takes as NumPy's
+        self.whole = [i for i, x in enumerate(carry) if type(x) is int]  # which a program takes as NumPy's
         self.x_moving = [i for i, x in enumerate(xs) if moves(x) and x.dtype.kind in "fc"]
         self.free = [i for i, x in enumerate(args) if moves(x) and x.dtype.kind in "fc"]
         self.recorded = any(map(moves, (*carry, *xs, *args)))
@@ -91,11 +96,11 @@ class Loop:
             t._requires_grad or array_type(t._array).records_calls(t._array) for x in tensors for t in levels_of(x)
         )
 
-    def likeness(self) -> Hashable | None:
-        """A value that is equal for loops whose reversed steps do the same; None if none tells."""
+    def likeness(self, what: str) -> Hashable | None:
+        """A value that is equal for loops whose steps do the same in this sweep; None if none tells."""
         if self._form is None or (functions := self.captured.likeness()) is None:
             return None
-        form = self.name, self._form, self.width, self.x_width, (*self.shapes,)
+        form = what, self.name, self._form, self.width, self.x_width, (*self.shapes,)
         places = self.moving, self.x_moving, self.free, self.y_moving
         return (*form, *map(tuple, places), functions)
 
@@ -164,6 +169,18 @@ class Loop:
             k += 1
         return k
 
+    def called(self, k: Any, *leaves: Any) -> tuple[Leaves, Leaves]:
+        """What step k gives, of plain leaves as a program takes them."""
+        carry, x, args = self.split(leaves)
+        return self.plainly(replaced(carry, self.whole, [_as_int(carry[i]) for i in self.whole]), _as_int(k), x, args)
+
+    def program_step(self, k: Any, *leaves: Any) -> tuple[Leaves, ...]:
+        """What step k gives, and whether another one comes if the test says so: what becomes a program."""
+        carry, x, args = self.split(leaves)
+        carry = replaced(carry, self.whole, [_as_int(carry[i]) for i in self.whole])
+        found, y = self.after(carry, _as_int(k), x, args)
+        return (found, y) if self.test is None else (found, y, [self.test(found, args)])
+
     def plainly(self, carry: Leaves, k: int, x: Leaves, args: Leaves) -> tuple[Leaves, Leaves]:
         """A step on plain numbers; the args are handed out already, the same ones to all steps."""
         found, y = self.after([handed_out(part) for part in carry], k, [handed_out(part) for part in x], args)
@@ -171,13 +188,31 @@ class Loop:
             without_capture(z, self.name, "step") for z in y
         ]
 
-    def advanced(self, carry: Leaves, xs: Leaves, args: Leaves, begin: int, end: int, is_plain: bool) -> Leaves:
+    def advanced(
+        self, carry: Leaves, xs: Leaves, args: Leaves, begin: int, end: int, is_plain: bool, ahead: Sweep | None = None
+    ) -> Leaves:
         """The carry before step `end`, from that before step `begin`."""
         args = [handed_out(part) for part in args] if is_plain else args
+        if ahead is not None:
+            done, carry, _ = ahead.forward(begin, end, carry, xs, args, [], keeps=False)
+            begin += done
         for k in range(begin, end):
             advance = self.plainly if is_plain else self.after
             carry, _ = advance(carry, k, self.slices(xs, k), args)
         return carry
+
+    @contextmanager
+    def forward_sweep(self) -> Iterator[Sweep | None]:
+        """Steps in machine code, where a derivative is wanted or the user has compiled the function around."""
+        if not (self.recorded or program_run.get() is not None):
+            yield None
+            return
+        with programs_of(self.likeness("forward")) as loan:
+            if loan is None and (self.count or 0) < _MANY:  # to be compiled at each call
+                yield None
+                return
+            step = while_solving(self.captured, self.called, self.program_step, loan, for_rounds=True)
+            yield Sweep(self, step, "forward")
 
     def states(self) -> States:
         """Room for carries."""
@@ -224,43 +259,65 @@ class Loop:
     def with_numpys(self, carry: Leaves) -> Leaves:
         """The carry with NumPy's numbers for Python's whole ones: a program takes these for inputs."""
         return replaced(
-            carry, self._whole, [np.int64(x) if type(x) is int else x for x in map(carry.__getitem__, self._whole)]
+            carry, self.whole, [np.int64(x) if type(x) is int else x for x in map(carry.__getitem__, self.whole)]
         )
 
-    def reversed_step(self, k: Any, *leaves: Any) -> tuple[Leaves, Leaves]:
-        """(what step k gives, the cotangents of what it takes); behind its leaves come the cotangents of its result."""
-        given = len(leaves) - len(self.moving) - len(self.y_moving)
+    def pull(self, k: Any, *leaves: Any) -> list[Leaves]:
+        """The same as of plain leaves: a loop inside of the step gives Tensors where it is recorded."""
+        return [[*map(handed_out, found)] for found in self.reversed_step(k, *leaves)]
+
+    def reversed_step(self, k: Any, *leaves: Any) -> tuple[Leaves, Leaves, Leaves, Leaves]:
+        """(what of the carry after step k is differentiated, the cotangents of its carry, its x, and the args).
+
+        Behind its leaves come the cotangents of its result, and those of the args from the steps behind it, to which
+        its own are added.
+        """
+        end = len(leaves) - len(self.free)
+        given = end - len(self.moving) - len(self.y_moving)
         carry, x, args = self.split(leaves[:given])
-        carry = replaced(carry, self._whole, [_as_int(carry[i]) for i in self._whole])
+        carry = replaced(carry, self.whole, [_as_int(carry[i]) for i in self.whole])
         step, point, _ = self.linear(carry, _as_int(k), x, args)
         linearized = Linearized(step, point)
-        return linearized.values, linearized.pull(leaves[given:])
+        n, m = len(self.moving), len(self.moving) + len(self.x_moving)
+        found = linearized.pull(leaves[given:end])
+        return (
+            linearized.values[:n],
+            found[:n],
+            found[n:m],
+            [g + h for g, h in zip(leaves[end:], found[m:], strict=True)],
+        )
 
 
 class Rows:
-    """Leaves of all steps, each in its place along a first dimension."""
+    """Leaves of all steps, each in its place along a first dimension.
+
+    Attributes
+    ----------
+    whole : list of ndarray or None
+        The arrays, in which others may leave rows too; None as long as there is none, or where rows are recorded.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._rows: dict[int, Leaves] = {}  # the leaves; of those that are in the whole arrays none
-        self._whole: Leaves | None = None
+        self.whole: Leaves | None = None
 
     def put(self, place: int, leaves: Leaves) -> None:
         """Take the leaves of one step."""
         is_plain = not any(isinstance(x, Tensor) for x in leaves)
         if is_plain and not self._rows:
-            self._whole = [np.empty((self._count, *np.shape(x)), np.asarray(x).dtype) for x in leaves]
-        elif not is_plain and self._whole is not None:  # the first that is differentiated or batched
-            self._rows = {k: [x[k] for x in self._whole] for k in self._rows}
-            self._whole = None
-        self._rows[place] = leaves if self._whole is None else []
-        for whole, x in zip(self._whole or (), leaves, strict=False):
+            self.whole = [np.empty((self._count, *np.shape(x)), np.asarray(x).dtype) for x in leaves]
+        elif not is_plain and self.whole is not None:  # the first that is differentiated or batched
+            self._rows = {k: [x[k] for x in self.whole] for k in self._rows}
+            self.whole = None
+        self._rows[place] = leaves if self.whole is None else []
+        for whole, x in zip(self.whole or (), leaves, strict=False):
             whole[place] = x
 
     def arrays(self) -> Leaves:
         """The arrays: recorded, if the leaves are."""
-        if self._whole is not None:
-            return self._whole
+        if self.whole is not None:
+            return self.whole
         rows = [self._rows[k] for k in sorted(self._rows)]
         return [TENSOR.stack(list(column), 0) for column in zip(*rows, strict=True)]
 
@@ -272,13 +329,27 @@ def _looped(loop: Loop, *leaves: Any) -> Leaves:
     states, last, k = loop.states(), None, 0
     ys = Rows(loop.count or 0)
     keeps = _places_to_keep(loop) if loop.goes_back else frozenset()
-    with Progress(loop.name, loop.count) as progress:
+    with Progress(loop.name, loop.count) as progress, loop.forward_sweep() as sweep:
         while loop.goes_on(carry, k, args):
+            if sweep is not None and k:
+                done, carry, rows = sweep.forward(
+                    k, _end(loop, k, keeps), carry, xs, args, ys.whole or [], keeps is None
+                )
+                if rows is not None:
+                    states.keep_rows(k, done, rows)
+                if done:
+                    k += done
+                    progress.update(done)
+                    continue
             if k and (keeps is None or k in keeps):
                 states.keep(len(states.positions), k, carry)
             if loop.goes_back and k + 1 == loop.count:
                 last = copied(carry)
-            carry, y = loop.plainly(carry, k, loop.slices(xs, k), args)
+            x = loop.slices(xs, k)
+            if sweep is None or not k:  # the first step tells of the structure of y
+                carry, y = loop.plainly(carry, k, x, args)
+            else:
+                carry, y = sweep.step(k, carry, x, args)
             loop.check_y(y, k)
             if y:
                 ys.put(loop.place(k), y)
@@ -288,6 +359,14 @@ def _looped(loop: Loop, *leaves: Any) -> Leaves:
     if loop.goes_back:
         loop.kept.keep(leaves, (states, last, k))
     return [*carry, *ys.arrays()]
+
+
+def _end(loop: Loop, k: int, keeps: Set[int] | None) -> int | None:
+    """The step before which the next carry is kept, or the last but one is wanted; None if a test ends the loop."""
+    if not keeps:
+        return loop.count
+    assert loop.count is not None
+    return min((place for place in keeps if place > k), default=loop.count - 1)
 
 
 def _places_to_keep(loop: Loop) -> Set[int] | None:
@@ -307,13 +386,18 @@ def _places_to_keep(loop: Loop) -> Set[int] | None:
 def _vjp(cotangent: Leaves, result: Leaves, loop: Loop, *leaves: Any) -> tuple[Any, ...]:
     loop.captured.renew()
     if any(isinstance(x, Tensor) for x in (*cotangent, *leaves)):
-        return _reversed(cotangent, result, loop, loop.reversed_step, *leaves)
-    with programs_of(loop.likeness()) as loan:
-        pull = while_solving(loop.captured, loop.reversed_step, loan=loan)
-        return _reversed(cotangent, result, loop, pull, *leaves)
+        return _reversed(cotangent, result, loop, loop.reversed_step, None, *leaves)
+    with programs_of(loop.likeness("backward")) as loan:
+        pull = while_solving(loop.captured, loop.pull, loan=loan)
+        if loop.slots is None:
+            return _reversed(cotangent, result, loop, pull, None, *leaves)
+        with loop.forward_sweep() as ahead:
+            return _reversed(cotangent, result, loop, pull, ahead, *leaves)
 
 
-def _reversed(cotangent: Leaves, result: Leaves, loop: Loop, pull: Any, *leaves: Any) -> tuple[Any, ...]:
+def _reversed(
+    cotangent: Leaves, result: Leaves, loop: Loop, pull: Any, ahead: Sweep | None, *leaves: Any
+) -> tuple[Any, ...]:
     x0, xs, args = loop.split(leaves)
     pulled = [cotangent[i] for i in loop.moving]
     by_y = [cotangent[loop.width + i] for i in loop.y_moving]
@@ -322,12 +406,14 @@ def _reversed(cotangent: Leaves, result: Leaves, loop: Loop, pull: Any, *leaves:
     if states is None:  # none are left for a second backward
         states = States() if given else loop.states()
     slots = count if loop.slots is None or any(map(_records, given)) else loop.slots
-    gathered: Leaves = [0.0 if count else zeros(args[i]) for i in loop.free]
+    sweep = Sweep(loop, pull, "backward") if isinstance(pull, Repeated) else None
+    gathered: Leaves = [0.0 if count and sweep is None else zeros(args[i]) for i in loop.free]
     by_x = Rows(count)
     carry, slot, after = x0, 0, [result[i] for i in loop.moving]  # what the step to be reversed has led to before
-    n, m = len(loop.moving), len(loop.moving) + len(loop.x_moving)
     progress = Progress(f"backward of {loop.name}", count)
-    for what, k, to in reversal(count, max(slots, 1), [*states.positions]):
+    schedule = reversal(count, max(slots, 1), [*states.positions])
+    while (action := next(schedule, None)) is not None:
+        what, k, to = action
         if what == "read":
             carry, slot = [], to
         elif what == "keep":
@@ -336,21 +422,28 @@ def _reversed(cotangent: Leaves, result: Leaves, loop: Loop, pull: Any, *leaves:
             states.drop(to)
         elif what == "advance" and last is not None and to == count - 1:
             carry = last
+        elif what == "advance":
+            carry = loop.advanced(carry or _start(states, slot, x0), xs, args, k, to, not given, ahead)
+        elif (
+            sweep is not None
+            and to < count
+            and (row := states.row(slot)) is not None
+            and (found := sweep.backward(k, row[0], row[1], xs, args, pulled, by_y, gathered, by_x.whole or []))[0]
+        ):
+            done, pulled, gathered = found
+            after = [row[0].at(row[1] + 1 - done)[i] for i in loop.moving]
+            states.drop_rows(slot, done)
+            progress.update(done)
+            schedule = reversal(k + 1 - done, max(slots, 1), [*states.positions])
         else:
-            carry = carry or (states.read(slot) if slot else x0)
-            if what == "advance":
-                carry = loop.advanced(carry, xs, args, k, to, not given)
-                continue
-            place = loop.place(k)
-            values, found = pull(
-                np.int64(k), *loop.with_numpys(carry), *loop.slices(xs, k), *args, *pulled, *(g[place] for g in by_y)
-            )
-            loop.compare(values[:n], after, k)
-            after = copied([carry[i] for i in loop.moving])
-            pulled, last = found[:n], None
+            carry, place = carry or _start(states, slot, x0), loop.place(k)
+            given_by = [*pulled, *(g[place] for g in by_y), *gathered]
+            point = [*loop.with_numpys(carry), *loop.slices(xs, k), *args, *given_by]
+            values, pulled, by_place, gathered = pull(np.int64(k), *map(bare, point))
+            loop.compare(values, after, k)
+            after, last = copied([carry[i] for i in loop.moving]), None
             if loop.x_moving:
-                by_x.put(place, found[n:m])
-            gathered = [g + h for g, h in zip(gathered, found[m:], strict=True)]
+                by_x.put(place, by_place)
             progress.update()
     progress.close()
     return (
@@ -359,6 +452,11 @@ def _reversed(cotangent: Leaves, result: Leaves, loop: Loop, pull: Any, *leaves:
         *replaced([None] * loop.x_width, loop.x_moving, by_x.arrays() if count else [None] * len(loop.x_moving)),
         *replaced([None] * len(args), loop.free, gathered),
     )
+
+
+def _start(states: States, slot: int, x0: Leaves) -> Leaves:
+    """The state in a slot; in the first one it is that at the beginning."""
+    return states.read(slot) if slot else x0
 
 
 @adopting

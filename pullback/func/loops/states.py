@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.tensor import ndarray
+from pullback.func.loops.rounds import Segment
 
 
 class States:
@@ -37,8 +38,25 @@ class States:
         else:
             self.held[slot] = copied(leaves)
 
+    def keep_rows(self, position: int, count: int, segment: Segment) -> None:
+        """Keep so many states, in as many slots, that lie one after the other in memory."""
+        self.held |= {len(self.positions) + row: (segment, row) for row in range(count)}
+        self.positions += range(position, position + count)
+
+    def drop_rows(self, slot: int, count: int) -> None:
+        """Let go of so many states from a slot on, backwards."""
+        for at in range(slot, slot - count, -1):
+            self.drop(at)
+
+    def row(self, slot: int) -> tuple[Segment, int] | None:
+        """Where the state in a slot lies, if it is in memory with those before it."""
+        found = self.held.get(slot)
+        return found if type(found) is tuple else None
+
     def read(self, slot: int) -> list[Any]:
         """The state in a slot."""
+        if (found := self.row(slot)) is not None:
+            return found[0].at(found[1])
         leaves = self.held[slot]
         if slot not in self.on_disk:
             return leaves  # type: ignore[no-any-return]

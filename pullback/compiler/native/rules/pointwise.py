@@ -9,7 +9,9 @@ import numpy as np
 from pullback.arrays.traced.graph import ONE, Step, Value
 from pullback.compiler.native import simple
 from pullback.compiler.native.code import Code, Type
+from pullback.compiler.native.code import Value as Computed
 from pullback.compiler.native.lowering import BOOL, FLOATS, RULES, WHOLE, Lowering, lowers
+from pullback.compiler.native.nodes import Window
 from pullback.compiler.native.pointwise import RULES as POINTWISE
 from pullback.compiler.native.pointwise import NoRuleError
 
@@ -30,6 +32,10 @@ def _map(lowering: Lowering, step: Step) -> bool:
         return False
     dtypes = {x.dtype for x in given if type(x) is Value}
     name = str(step.what)
+    if WHOLE in dtypes and result.dtype == np.float64 and name in _OF_FLOATS:
+        # A whole number among others, as the counter of a loop, is the nearest of these.
+        given = [_as_floats(lowering, x, result.dtype) for x in given]
+        dtypes = {x.dtype if type(x) is Value else x.node.dtype for x in given if type(x) in (Value, Window)}
     if WHOLE in dtypes or result.dtype == WHOLE:
         if name not in _WHOLE or not dtypes <= {WHOLE, BOOL} or result.dtype not in (WHOLE, BOOL):
             return False
@@ -47,6 +53,17 @@ def _map(lowering: Lowering, step: Step) -> bool:
         return False
 
 
+def _as_floats(lowering: Lowering, x: Any, dtype: Any) -> Any:
+    if type(x) is not Value or x.dtype != WHOLE:
+        return x
+    return lowering.map("tofloat", _nearest, [lowering.window(x)], shape=x.shape, dtype=dtype)
+
+
+def _nearest(c: Code, t: Type, x: Any) -> Any:
+    return x if isinstance(x, Computed) else c.number(float(x), t)
+
+
+_OF_FLOATS: Final = frozenset({"add", "sub", "mul", "div", "pow", "neg", "sqrt", "exp", "log", "sin", "cos", "tanh"})
 _OF_BOOLS: Final = frozenset({
     "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor",
     "bitwise_not", "where",

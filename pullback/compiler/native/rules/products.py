@@ -41,6 +41,15 @@ def _matmul(lowering: Lowering, step: Step) -> bool:
     return found.shape == result.shape and lowering.gives(step, found)
 
 
+@lowers("outer")
+def _outer(lowering: Lowering, step: Step) -> bool:
+    if not _fits(step, *step.args) or any(len(x.shape) != 1 for x in step.args):
+        return False
+    a, b = map(lowering.window, step.args)
+    column = a._replace(shape=(*a.shape, 1), strides=(*a.strides, 0))
+    return lowering.gives(step, lowering.map("mul", simple.mul, [column, b], step.results[0]))
+
+
 @lowers("linear")
 def _linear(lowering: Lowering, step: Step) -> bool:
     x, weight, bias = (*step.args, None)[:3]

@@ -5,6 +5,7 @@ SciPy runs once on plain numbers, with every option that it was given. Its steps
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,13 @@ from pullback.core.tensor import Tensor, ndarray
 from pullback.func.implicit.api import custom_root
 from pullback.func.implicit.flat import Kept, Layout
 from pullback.func.implicit.functions import plain, without_capture
+from pullback.func.implicit.initial_values_by_steps import METHODS, solved
 from pullback.func.implicit.integrator import Integrator
 from pullback.func.implicit.linear_maps import Leaves
 from pullback.func.implicit.trajectories import Problem
 from pullback.func.left_behind import leave
+from pullback.func.loops.rounds import bare
+from pullback.func.repeated import programs_of, while_solving
 from pullback.func.rules.calls import is_recorded, on_plain_arrays
 from pullback.interop.adopt.scipy.ways import genuine
 from pullback.interop.operands import array
@@ -101,7 +105,10 @@ class _SolveIvp(_Ivp):
         given, options = self.call.given, self.call.options
         fun, events, jac, args = self.functions(leaves)
         with on_plain_arrays(self.call.name):
-            found = genuine(self.call.name)(
+            found = None
+            if events is jac is None and not given["vectorized"]:
+                found, fun = self._by_steps(fun, y0, start, leaves, args)
+            found = found or genuine(self.call.name)(
                 fun, (start, leaves[-1]), y0, given["method"], dense_output=True, events=events,
                 vectorized=given["vectorized"], args=args or None,
                 **(options if jac is None else {**options, "jac": jac}),
@@ -111,6 +118,33 @@ class _SolveIvp(_Ivp):
         self.runs.keep(point, found)
         return found
 
+    def _by_steps(
+        self, fun: Callable[..., AnyArray], y0: ArrayLike, start: float, leaves: Leaves, args: Sequence[object]
+    ) -> tuple[Any, Callable[..., AnyArray] | None]:
+        """(what an explicit method finds, if the slope is machine code; the function for SciPy if it is not)."""
+        method, y0 = METHODS.get(self.call.given["method"]), np.asarray(y0)
+        given = [*map(bare, leaves[: self.count])]
+        known = ("slope", self.call.name, self.form, self.captured.likeness())
+        plain = y0.dtype == np.float64 and y0.ndim == 1 and all(isinstance(x, (ndarray, np.generic)) for x in given)
+        if method is None or known[-1] is None or not plain or not self.call.options.keys() <= _OF_STEPS:
+            return None, fun
+        with programs_of(known) as loan:
+            slope = while_solving(
+                self.captured,
+                lambda t, y, *_: fun(float(t), y, *args),
+                lambda t, y, *leaves: self.slope([y], t, [*leaves])[0],
+                loan,
+                for_rounds=True,
+            )
+            found = solved(slope, method, (start, leaves[-1]), y0, given, self.call.options)
+            if found is not None:
+                return found, None
+            # SciPy calls it so often that it becomes a program for the next time.
+            return genuine(self.call.name)(
+                lambda t, y: slope(np.float64(t), y, *given), (start, leaves[-1]), y0, method, dense_output=True,
+                **self.call.options,
+            ), None  # fmt: skip
+
     def found(self, y0: AnyArray, t: AnyArray, leaves: Leaves, recorded: bool) -> Any:
         run = self.run(y0, float(t[0]), leaves)
         places = {float(at): i for i, at in enumerate(run.t)}
@@ -119,6 +153,7 @@ class _SolveIvp(_Ivp):
         return [run.y[:, 0], *columns[1:]], run.sol, run.nfev
 
 
+_OF_STEPS = {"rtol", "atol", "first_step", "max_step"}  # the options of explicit methods
 _LEAST = 2.3e-14  # what solve_ivp takes as the least relative tolerance
 
 
