@@ -15,12 +15,14 @@ import numpy as np
 from pullback.arrays.traced.graph import GUARD, ONE, Graph, Step, Value
 from pullback.compiler.native import simple
 from pullback.compiler.native.nodes import (
+    CHECK,
     CONSTANT,
     GATHER,
     INPUT,
     MAP,
     REDUCE,
     WRITE,
+    Check,
     Index,
     Map,
     Node,
@@ -63,10 +65,12 @@ class Lowering:
     Attributes
     ----------
     nodes : list of Node
+    checks : list of Node
+        Those after which the run goes on only if nothing was wrong.
     """
 
     def __init__(self, graph: Graph, wanted: Iterable[Value]) -> None:
-        self.graph, self.nodes = graph, list[Node]()
+        self.graph, self.nodes, self.checks = graph, list[Node](), list[Node]()
         self._windows: dict[int, Window] = {}
         self._constants = {value.number: (array, live) for value, array, live in graph.constants}
         self._wanted = {x.number for x in wanted}
@@ -221,6 +225,11 @@ class Lowering:
         write = Write(where.strides, where.offset, adds=True, by=at)
         node = self.add(WRITE, write, operands, target.node.shape, target.node.strides, target.node.dtype)
         return target._replace(node=node)
+
+    def check(self, wrong: Window) -> None:
+        """End the run where one of these truth values is true."""
+        read = wrong.squeezed()
+        self.checks.append(self.add(CHECK, Check(_width(wrong.node)), (read,), (), (), BOOL))
 
     def zeros(self, shape: Shape, dtype: Any) -> Window:
         """Zeros in memory."""

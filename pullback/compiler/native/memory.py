@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pullback.compiler.native import simple
 from pullback.compiler.native.kernel import Kernel, Place
-from pullback.compiler.native.nodes import DOT, LEAVES, MAP, WRITE, Map, Node, Window
+from pullback.compiler.native.nodes import CHECK, DOT, LEAVES, MAP, WRITE, Map, Node, Window
 from pullback.compiler.native.product import Product
 from pullback.compiler.native.schedule import LATE, Nest, alive
 
@@ -54,7 +54,7 @@ def stored(nests: Sequence[Nest], wanted: Iterable[Node]) -> set[int]:
     found = {node.number for node in wanted}
     for nest in nests:
         for member in nest.members.values():
-            if member.level == LATE:
+            if member.level == LATE and member.node.op != CHECK:
                 found.add(member.node.number)
             for x in member.node.windows():
                 if x.node.op not in LEAVES and (x.node.number not in nest.members or member.node.op == DOT):

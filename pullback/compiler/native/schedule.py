@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from pullback.compiler.native.nodes import DOT, GATHER, LEAVES, MAP, REDUCE, WRITE, Node, Window
+from pullback.compiler.native.nodes import CHECK, DOT, GATHER, LEAVES, MAP, REDUCE, WRITE, Node, Window
 from pullback.core.types import Shape
 
 ELEMENT: Final = "element"  # one for each point of the space
@@ -177,4 +177,4 @@ def alive(nodes: Iterable[Node], wanted: Iterable[Node]) -> list[Node]:
 
 
 def _bits(node: Node) -> int:
-    return node.attr.bits if node.op == MAP else 8 * node.dtype.itemsize  # type: ignore[no-any-return]
+    return node.attr.bits if node.op in (MAP, CHECK) else 8 * node.dtype.itemsize  # type: ignore[no-any-return]

@@ -204,7 +204,7 @@ def run_guarded(part, arrays, tool, at_end):
         ]
         places = [guarded.room(x.nbytes, at_end) for x in outs]
         table = np.array([*bases, *places], np.int64)
-        for name, data in zip(program._names, program._data, strict=True):
+        for name, data in zip(program.names, program.data, strict=True):
             row = np.array(data, np.int64)
             kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(library.address(name))
             assert kernel(table.ctypes.data, row.ctypes.data) == 0

@@ -45,7 +45,7 @@ def _map(lowering: Lowering, step: Step) -> bool:
         return False
     dtypes = {x.dtype for x in given if type(x) is Value}
     name = str(step.what)
-    if WHOLE in dtypes or result.dtype == WHOLE:
+    if result.dtype == WHOLE or (WHOLE in dtypes and (result.dtype == BOOL or not dtypes & set(FLOATS))):
         rule = _WHOLE.get(name)
         if rule is None or not dtypes <= {WHOLE, BOOL} or result.dtype not in (WHOLE, BOOL):
             return False
@@ -55,7 +55,7 @@ def _map(lowering: Lowering, step: Step) -> bool:
         rule = POINTWISE[name]
         if name == "where" and dtypes == {BOOL} and result.dtype == BOOL:
             name, rule = "where of bools", _where_of_bools
-        if not dtypes <= {*FLOATS, BOOL} or not (result.dtype in FLOATS or result.dtype == BOOL):
+        if not dtypes <= {*FLOATS, BOOL, WHOLE} or not (result.dtype in FLOATS or result.dtype == BOOL):
             return False
         if not dtypes & set(FLOATS) and result.dtype == BOOL and step.what not in _OF_BOOLS:
             return False  # NumPy takes bools for whole numbers
@@ -76,17 +76,13 @@ RULES.update(dict.fromkeys([*POINTWISE, *_WHOLE], _map))
 @lowers("clone", "contiguous", "to_copy")
 def _copy(lowering: Lowering, step: Step) -> bool:
     x, result = step.args[0], step.results[0]
-    known = {*FLOATS, BOOL}
+    known = {*FLOATS, BOOL} if result.dtype != WHOLE else {WHOLE}
     if type(x) is not Value or x.dtype not in known or result.dtype not in known or x.shape != result.shape:
         return False
     if result.dtype == BOOL and x.dtype != BOOL:
         return False
-    name, rule = ("number", _number) if x.dtype == BOOL and result.dtype != BOOL else ("copy", simple.copy)
+    name, rule = ("number", simple.number) if x.dtype == BOOL and result.dtype != BOOL else ("copy", simple.copy)
     return lowering.gives(step, lowering.map(name, rule, [x], result))
-
-
-def _number(c: Code, t: Type, x: Any) -> Any:
-    return c.sel(x, c.number(1.0, t), 0.0)
 
 
 @lowers("copy")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from pullback.arrays.traced.graph import Step, Value
 from pullback.compiler.lowering import reduced
 from pullback.compiler.native import simple
-from pullback.compiler.native.lowering import FLOATS, Lowering, lowers
+from pullback.compiler.native.lowering import BOOL, FLOATS, WHOLE, Lowering, lowers
 
 
 def axes_of(dim: Any, rank: int) -> list[int]:
@@ -26,11 +28,20 @@ def _is_float(step: Step) -> bool:
 
 @lowers("sum")
 def _sum(lowering: Lowering, step: Step) -> bool:
-    x, dim, keepdim, dtype = reduced(step)
-    if not _is_float(step) or (dtype is not None and dtype != x.dtype):
+    x, dim, keepdim, _ = reduced(step)
+    result = step.results[0]
+    if type(x) is not Value or x.dtype not in {*FLOATS, BOOL} or result.dtype not in {*FLOATS, WHOLE}:
         return False
-    window = lowering.window(x)
-    return lowering.gives(step, lowering.reduce("add", window, axes_of(dim, len(x.shape)), bool(keepdim)))
+    if result.dtype == WHOLE and x.dtype != BOOL:
+        return False
+    window, dtype = lowering.window(x), result.dtype if result.dtype in FLOATS else np.dtype(np.float64)
+    if x.dtype != dtype:
+        name, rule = ("number", simple.number) if x.dtype == BOOL else ("copy", simple.copy)
+        window = lowering.map(name, rule, [window], shape=x.shape, dtype=dtype)
+    found = lowering.reduce("add", window, axes_of(dim, len(x.shape)), bool(keepdim))
+    if result.dtype == WHOLE:
+        found = lowering.map("whole", simple.whole, [found], result)
+    return lowering.gives(step, found)
 
 
 @lowers("mean")
