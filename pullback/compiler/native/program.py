@@ -33,7 +33,7 @@ def load_rules() -> None:
 
 
 class Target(NamedTuple):
-    """What kernels are written for.
+    """The machine that kernels are written for.
 
     Attributes
     ----------

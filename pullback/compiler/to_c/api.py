@@ -7,17 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pullback.compiler.compiled import Compiled
 from pullback.compiler.errors import ExportError
 from pullback.compiler.native.program import Kernels, Target
 from pullback.compiler.to_c.files import Files, Parameter
 from pullback.compiler.to_c.names import in_c, is_identifier, paths_of_arguments
-from pullback.compiler.to_c.recording import ExportLowering, Recorder
+from pullback.compiler.to_c.recording import ExportLowering, Recorder, is_array
 from pullback.core.errors import with_article
 from pullback.core.pytree import flatten, paths_of
-from pullback.core.tensor import Tensor, ndarray
 
 _MOST_BYTES = 1 << 20  # of constants
 _WIDTHS = (0, 16, 32, 64)
@@ -83,7 +80,7 @@ def export(
         )
     leaves, _ = flatten(tuple(args))
     paths = paths_of_arguments(function, args)
-    arrays = [isinstance(x, (ndarray, Tensor, np.generic)) for x in leaves]
+    arrays = [*map(is_array, leaves)]
     fixed = [f"{at} = {x!r}" for at, x, is_array in zip(paths, leaves, arrays, strict=True) if not is_array]
     given = [at for at, is_array in zip(paths, arrays, strict=True) if is_array]
     outs = [f"result{at}" for at in paths_of(recording.structure)]

@@ -137,8 +137,6 @@ class Files:
         return text if len(text) <= _WIDTH else text.replace("(", "(\n    ", 1).replace(", ", ",\n    ")
 
     def _header(self) -> str:
-        from pullback import __version__
-
         guard, size = f"{self._name.upper()}_H", f"{self._name.upper()}_WORKSPACE"
         rows = [("", "in C", "in Python", "")]
         rows += [("argument", f"{p.type} {p.name}[{prod(p.value.shape)}]", p.path, _form(p)) for p in self._arguments]
@@ -156,7 +154,7 @@ class Files:
         parameters = (*self._arguments, *self._results)
         said += ["A bool is 0 or 1 in a byte."] if any(p.value.dtype == BOOL for p in parameters) else []
         said += ["", "The same at each call:", *(f"    {x}" for x in self._fixed)] if self._fixed else []
-        comment = [f"{self._name}: {self._origin}, exported by pullback {__version__}.", "", *table, "", *said]
+        comment = [f"{self._name}: {self._origin}, exported by pullback.", "", *table, "", *said]
         text = "\n".join(f"   {line}".rstrip() for line in comment).replace("*/", "* /")
         integers = ["#include <stdint.h>", ""] if any(p.type == "int64_t" for p in parameters) else []
         lines = [f"/* {text.strip()}", "*/", f"#ifndef {guard}", f"#define {guard}", "", *integers]
@@ -166,7 +164,7 @@ class Files:
 
 
 def _described(nest: Nest) -> str:
-    """What a kernel does, in a line."""
+    """A line that tells of a kernel."""
     names = [x.node.attr.name if x.node.op == MAP else x.node.op for x in nest.members.values()]
     text = f"{', '.join(dict.fromkeys(names))} over {nest.space}".replace("*/", "* /")
     return text if len(text) <= _WIDTH - 6 else f"{text[: _WIDTH - 9]}..."

@@ -83,7 +83,7 @@ class Recorder(Compiled):
         """The steps that the function runs for these arguments, which it gets as copies in C order."""
         _, given, structure = signature_of(args, {})
         leaves = [_copied(x) for x in given]
-        count, arrays = len(leaves), sum(isinstance(x, (ndarray, Tensor, np.generic)) for x in leaves)
+        count, arrays = len(leaves), sum(map(is_array, leaves))
         self._look()
         self._meet(structure, leaves)
         self._with_captured(leaves)
@@ -95,9 +95,10 @@ class Recorder(Compiled):
         if described(one) != described(trace):
             what, place = first_difference(one, trace)
             self._say(f"no two of its runs did the same: {what}", place)
+        found = self._steps(trace, arrays, leaves[count:])
         if how := differs(trace.result, variants.call(leaves[:count]), leaves):
-            self._say(f"it gave {how} while it was recorded")
-        return self._steps(trace, arrays, leaves[count:])
+            self._say(f"it gave {how} while it was recorded: perhaps it asks for the type or the identity of an array")
+        return found
 
     def _once(self, variants: Variants, leaves: list[Any]) -> Trace:
         made, result = self._traced(variants, leaves)
@@ -192,6 +193,11 @@ def _unfit(x: Value) -> str:
     if x.dtype.kind == "c":
         return "compute with real and imaginary parts as two arrays"
     return "the dtypes in C are float32, float64, bool, and int64 for indices"
+
+
+def is_array(x: Any) -> bool:
+    """True for a leaf that is an argument in C."""
+    return isinstance(x, (ndarray, Tensor, np.generic))
 
 
 def _copied(x: Any) -> Any:
