@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.arrays.traced.graph import GUARD, ONE, Graph, Step, Value
+from pullback.compiler.cleaning import RAISING
 from pullback.compiler.native import simple
 from pullback.compiler.native.nodes import (
     CHECK,
@@ -66,8 +67,12 @@ class Lowering:
     ----------
     nodes : list of Node
     checks : list of Node
-        Those after which the run goes on only if nothing was wrong.
+        Those that may end the run, whoever wants what they give.
+    calls : bool
+        Steps that NumPy does faster may stay calls of NumPy.
     """
+
+    calls = True
 
     def __init__(self, graph: Graph, wanted: Iterable[Value]) -> None:
         self.graph, self.nodes, self.checks = graph, list[Node](), list[Node]()
@@ -231,6 +236,13 @@ class Lowering:
         read = wrong.squeezed()
         self.checks.append(self.add(CHECK, Check(_width(wrong.node)), (read,), (), (), BOOL))
 
+    def constant(self, array: ndarray) -> Window:
+        """An array that does not change."""
+        kept = [d for d, n in enumerate(array.shape) if n != 1]
+        array = np.ascontiguousarray(array)
+        shape = tuple(array.shape[d] for d in kept)
+        return self.shown(self.add(CONSTANT, array, (), shape, contiguous(shape), array.dtype), array.shape)
+
     def zeros(self, shape: Shape, dtype: Any) -> Window:
         """Zeros in memory."""
         return self.map("fill", simple.fill, [0.0], shape=shape, dtype=dtype)
@@ -285,6 +297,8 @@ class Lowering:
             rule = viewed
         mark = len(self.nodes)
         if rule is not None and rule(self, step):
+            if step.what in RAISING:
+                self.checks += [self.window(x).node for x in step.results]
             return True
         del self.nodes[mark:]  # what a rule has made before it saw that it cannot
         self._windows = {nr: x for nr, x in self._windows.items() if x.node.number < mark}

@@ -16,13 +16,13 @@ from pullback.compiler.native.functions import helpers
 from pullback.compiler.native.kernel import Kernel, Place
 from pullback.compiler.native.lowering import Lowering
 from pullback.compiler.native.memory import Memory, settled, stored
-from pullback.compiler.native.nodes import CONSTANT, INPUT, Node
+from pullback.compiler.native.nodes import CHECK, CONSTANT, INPUT, Node
 from pullback.compiler.native.outlined import Outlined
 from pullback.compiler.native.product import Product
 from pullback.compiler.native.schedule import Nest, scheduled
 from pullback.core.tensor import ndarray
 
-_AREAS = ("pointwise", "reductions", "rows", "windows", "products", "indices")
+_AREAS = ("pointwise", "reductions", "rows", "windows", "products", "indices", "triangles", "spatial")
 _LONG = 20_000  # elements of all nests together, from which on other threads of Python run meanwhile
 
 
@@ -95,7 +95,7 @@ class Kernels:
         needed = [*wanted, *lowering.checks]
         nodes = settled(lowering.nodes, needed)
         self.nests = scheduled(nodes, needed)
-        kept = stored(self.nests, wanted)
+        kept = stored(self.nests, [node for node in needed if node.op != CHECK])
         leaves = [node for node in nodes if node.op == CONSTANT]
         self.constants: list[ndarray] = [node.attr for node in leaves]
         memory = Memory(self.nests, kept, _given(nodes, leaves, wanted, len(inputs)))

@@ -96,10 +96,18 @@ def _copied(lowering: Lowering, step: Step) -> bool:
     return lowering.gives(step, lowering.map("copy", simple.copy, [lowering.window(source)], result))
 
 
-@lowers("zeros_like", "ones_like", "zeros", "ones")
+@lowers("zeros_like", "ones_like", "zeros", "ones", "new_zeros", "new_ones")
 def _filled(lowering: Lowering, step: Step) -> bool:
     result = step.results[0]
     if result.dtype not in FLOATS:
         return False
-    value = float(str(step.what).startswith("ones"))
+    value = float("ones" in str(step.what))
     return lowering.gives(step, lowering.map("fill", simple.fill, [value], result))
+
+
+@lowers("full", "full_like", "new_full")
+def _full(lowering: Lowering, step: Step) -> bool:
+    value, result = lowering.number(step.args[2 if step.what == "new_full" else 1]), step.results[0]
+    if value is None or result.dtype not in FLOATS:
+        return False
+    return lowering.gives(step, lowering.map("fill", simple.fill, [float(value)], result))
