@@ -5,6 +5,7 @@
     reduce  over some dimensions: a sum, a product, a maximum, a minimum
     write   a window of an array gets, or is increased by, other numbers; the rest stays
     dot     a product of matrices
+    alone   a step with an order of its own: running sums, factors of matrices
     check   nothing: where one of these truth values is true, the run ends
 
 A node has no dimension of one element: these are of windows. No view is a node. A window has a shape, a stride for each
@@ -29,7 +30,9 @@ GATHER: Final = "gather"
 REDUCE: Final = "reduce"
 WRITE: Final = "write"
 DOT: Final = "dot"
+ALONE: Final = "alone"
 CHECK: Final = "check"
+APART: Final = frozenset({DOT, ALONE})  # which share no nest
 LEAVES: Final = frozenset({INPUT, CONSTANT})
 
 Strides: TypeAlias = tuple[int, ...]
@@ -91,6 +94,27 @@ class Dot(NamedTuple):
     n: int
 
 
+class Alone(NamedTuple):
+    """A step with an order of its own: see `solo.py`.
+
+    Attributes
+    ----------
+    name : str
+        Of the kernel.
+    sizes : tuple of int
+        That it is told.
+    items : tuple of shapes
+        Of one item of each operand, and of the result.
+    batch : tuple of int
+        The leading dimensions of all.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    items: tuple[Shape, ...]
+    batch: Shape
+
+
 class Check(NamedTuple):
     """A look at truth values: `bits` are those of the numbers that were compared."""
 
@@ -103,9 +127,9 @@ class Node:
     Attributes
     ----------
     op : str
-        INPUT, CONSTANT, MAP, GATHER, REDUCE, WRITE, DOT or CHECK.
+        INPUT, CONSTANT, MAP, GATHER, REDUCE, WRITE, DOT, ALONE or CHECK.
     attr
-        Of an input its place, of a constant the array; else Map, Index, Reduce, Write, Dot or Check.
+        Of an input its place, of a constant the array; else Map, Index, Reduce, Write, Dot, Alone or Check.
     operands : tuple of Window or number
         What it reads; of a write the target comes first; of a gather the index comes last, and the array has the
         shape of the result, as it lies at index 0.

@@ -16,13 +16,25 @@ from pullback.compiler.native.functions import helpers
 from pullback.compiler.native.kernel import Kernel, Place
 from pullback.compiler.native.lowering import Lowering
 from pullback.compiler.native.memory import Memory, settled, stored
-from pullback.compiler.native.nodes import CHECK, CONSTANT, INPUT, Node
+from pullback.compiler.native.nodes import CHECK, CONSTANT, DOT, INPUT, Node
 from pullback.compiler.native.outlined import Outlined
 from pullback.compiler.native.product import Product
 from pullback.compiler.native.schedule import Nest, scheduled
+from pullback.compiler.native.solo import Solo
 from pullback.core.tensor import ndarray
 
-_AREAS = ("pointwise", "reductions", "rows", "windows", "products", "indices", "triangles", "spatial")
+_AREAS = (
+    "pointwise",
+    "reductions",
+    "rows",
+    "windows",
+    "products",
+    "indices",
+    "triangles",
+    "spatial",
+    "running",
+    "matrices",
+)
 _LONG = 20_000  # elements of all nests together, from which on other threads of Python run meanwhile
 
 
@@ -106,10 +118,10 @@ class Kernels:
         self.module, self.names = _module(self.kernels, outlined)
         self.work = sum(prod(nest.space) for nest in self.nests)
 
-    def _kernel(self, nest: Nest, kept: set[int], outlined: Outlined) -> Kernel | Product:
+    def _kernel(self, nest: Nest, kept: set[int], outlined: Outlined) -> Kernel | Product | Solo:
         lanes = self._target.lanes(nest.bits)
-        if nest.product is not None:
-            return Product(nest.product, lanes, self._target.blas)
+        if nest.apart is not None:
+            return Product(nest.apart, lanes, self._target.blas) if nest.apart.op == DOT else Solo(nest.apart)
         return Kernel(nest, kept, lanes, outlined)
 
 
@@ -182,7 +194,7 @@ def _given(nodes: Sequence[Node], constants: Sequence[Node], wanted: Sequence[No
     return found | {node.number: Place(first + nr, 0) for nr, node in enumerate(wanted)}
 
 
-def _module(kernels: Sequence[Kernel | Product], outlined: Outlined) -> tuple[Module, list[str]]:
+def _module(kernels: Sequence[Kernel | Product | Solo], outlined: Outlined) -> tuple[Module, list[str]]:
     """(the module of the distinct functions, the name of each kernel's)."""
     by_form: dict[Hashable, Code] = {}
     forms = [kernel.form for kernel in kernels]

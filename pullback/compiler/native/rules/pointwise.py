@@ -10,7 +10,7 @@ from pullback.arrays.traced.graph import ONE, Step, Value
 from pullback.compiler.native import simple
 from pullback.compiler.native.code import Code, Type
 from pullback.compiler.native.code import Value as Computed
-from pullback.compiler.native.lowering import BOOL, FLOATS, RULES, WHOLE, Lowering, lowers
+from pullback.compiler.native.lowering import BOOL, FLOATS, RULES, STATUS, WHOLE, Lowering, lowers
 from pullback.compiler.native.pointwise import RULES as POINTWISE
 from pullback.compiler.native.pointwise import NoRuleError
 
@@ -44,6 +44,8 @@ def _map(lowering: Lowering, step: Step) -> bool:
     if step.form is not ONE or not all(type(x) in _TAKEN for x in given):
         return False
     dtypes = {x.dtype for x in given if type(x) is Value}
+    if STATUS in dtypes and result.dtype == BOOL:
+        dtypes = {WHOLE if dtype == STATUS else dtype for dtype in dtypes}
     name = str(step.what)
     if result.dtype == WHOLE or (WHOLE in dtypes and (result.dtype == BOOL or not dtypes & set(FLOATS))):
         rule = _WHOLE.get(name)

@@ -35,7 +35,7 @@ def _triangle(lowering: Lowering, step: Step) -> bool:
     x, diagonal = (*step.args, 0)[:2]
     if not _is_float(step, x) or len(x.shape) < 2:
         return False
-    kept = np.tri(*x.shape[-2:], diagonal - (step.what == "triu"), dtype=bool)
+    kept = np.tri(x.shape[-2], x.shape[-1], diagonal - (step.what == "triu"), dtype=bool)
     return _chosen(lowering, step, _mask(lowering, step, kept ^ (step.what == "triu")), lowering.window(x), 0.0)
 
 
@@ -146,10 +146,14 @@ def _rolled(lowering: Lowering, step: Step) -> bool:
         for to, of in ((slice(by, n), slice(0, n - by)), (slice(0, by), slice(n - by, n))):
             if to.start == to.stop:
                 continue
-            where = made.through(lambda probe, part=(*before, to): probe[part])
-            value = found.through(lambda probe, part=(*before, of): probe[part])
-            assert where is not None
-            assert value is not None
+            where, value = _part(made, (*before, to)), _part(found, (*before, of))
             made = lowering.write(made, where, value, adds=False)
         found = made
     return lowering.gives(step, found)
+
+
+def _part(x: Window, index: Any) -> Window:
+    """A slice."""
+    found = x.through(lambda probe: probe[index])
+    assert found is not None
+    return found
