@@ -389,7 +389,7 @@ class Kernel:
         if node.op == REDUCE:
             self._gather(member, self._of_row(node.operands[0]))
         elif node.op == CHECK:
-            self._look(self._of_row(node.operands[0]), self._count)
+            self._look(self._of_row(node.operands[0]))
         else:
             self._put(member, self._of_row(node.operands[1]))
 
@@ -585,7 +585,7 @@ class Kernel:
             elif node.op == WRITE:
                 self._put(member, self._of_element(node.operands[1]))
             elif node.op == CHECK:
-                self._look(self._of_element(node.operands[0]), count)
+                self._look(self._of_element(node.operands[0]))
             else:
                 value = self._of_element(node.operands[0])
                 if (variable := accumulated.get(node.number)) is None:
@@ -607,11 +607,11 @@ class Kernel:
         numbers = c.lanes(Type("i", self.nest.bits, lanes))
         return c.compare("lt", numbers, c.splat(c.cast(count, self.nest.bits), lanes))
 
-    def _look(self, wrong: Value, count: Value | None) -> None:
+    def _look(self, wrong: Value) -> None:
         """Note whether a truth value is true."""
         c, lanes = self.code, wrong.type.lanes
-        if count is not None and lanes > 1:
-            wrong = wrong & self._there(lanes, count)
+        if self._count is not None and lanes > 1:
+            wrong = wrong & self._there(lanes, self._count)
         assert self._wrong is not None
         c.set(self._wrong, c.sel(c.any(wrong), c.index(1), c.get(self._wrong)))
 

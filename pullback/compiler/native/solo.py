@@ -103,7 +103,8 @@ def _factored(code: Code, type_: Type, sizes: Sequence[Value], arrays: Sequence[
             _swap(out, (n, j), (n, code.get(row)))
             code.set(sign, -code.get(sign))
         with code.loop(j + 1, n) as i:
-            by = out.get(i, j) / out.get(j, j)
+            below, pivot = out.get(i, j), out.get(j, j)
+            by = code.sel(pivot.eq(0.0), 0.0, below / pivot)  # where all of a column is 0
             out.put(by, i, j)
             with code.loop(j + 1, n) as k:
                 out.put(out.get(i, k) - by * out.get(j, k), i, k)

@@ -542,6 +542,43 @@ def _spatial(graph, x):
     return (F.conv1d, F.conv2d)[dims - 1](x, w, bias, stride, rng.randint(0, 2), dilation, groups)
 
 
+def _running(graph, x):
+    if not x.ndim:
+        return x.cumsum(0)
+    how, d = graph.rng.choice(["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"]), graph.dim(x)
+    if how == "cumprod":
+        return pb.cumprod(x * 0.5 + 1, d)
+    found = getattr(pb, how)(x, d)
+    return [found[0], found[0] * found[1]] if how in ("cummax", "cummin") else found
+
+
+def _matrices(graph, x):
+    """Systems of small matrices, far from singular."""
+    n, dtype = graph.rng.choice([1, 2, 3, 5]), np.dtype(x.dtype).name
+    flat = x.flatten()
+    if flat.numel() < n * n:
+        return x
+    batch = graph.rng.randint(1, min(3, flat.numel() // (n * n)))
+    a = pb.tanh(flat[: batch * n * n].reshape(batch, n, n)) * 0.4
+    a = (a + pb.eye(n, dtype=x.dtype) * (n + 1))[0 if graph.rng.random() < 0.3 else slice(None)]
+    how = graph.rng.choice(["solve", "inv", "det", "slogdet", "cholesky", "triangular", "swapped"])
+    b = graph.given((n, graph.rng.randint(1, 3)), dtype)
+    if how == "solve":
+        return pb.linalg.solve(a, b)
+    if how == "cholesky":
+        return pb.linalg.cholesky(a @ a.mT, upper=graph.rng.random() < 0.5)
+    if how == "triangular":
+        left, upper = graph.rng.random() < 0.5, graph.rng.random() < 0.5
+        return pb.linalg.solve_triangular(
+            a, b if left else b.mT, upper=upper, left=left, unitriangular=graph.rng.random() < 0.3
+        )
+    if how == "slogdet":
+        return list(pb.linalg.slogdet(a))
+    if how == "swapped":
+        return pb.linalg.solve(a.flip(-1), b)
+    return getattr(pb.linalg, how)(a)
+
+
 def _parts_and_zeros(graph, x):
     how = graph.rng.choice(["tril", "triu", "diagonal", "diag_embed", "outer", "tile", "roll", "full", "mirrored"])
     if how == "tile":
@@ -620,6 +657,8 @@ STATEMENTS |= {
     "chunks": _chunks,
     "extreme": _extreme,
     "parts": _parts_and_zeros,
+    "running": _running,
+    "matrices": _matrices,
     "spatial": _spatial,
     "spatial too": _spatial,
     "numpy": _by_numpy,
@@ -646,7 +685,8 @@ def natively(program, tool):
 
 
 _PRODUCTS = {
-    "matmul", "mm", "bmm", "mv", "dot", "linear", "einsum_pair", "convolution", "convolution_input", "convolution_weight",
+    "matmul", "mm", "bmm", "mv", "dot", "linear", "einsum_pair",
+    "convolution", "convolution_input", "convolution_weight",
 }  # fmt: skip
 
 

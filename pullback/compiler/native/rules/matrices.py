@@ -143,7 +143,8 @@ def _slogdet(lowering: Lowering, step: Step) -> bool:
     if not _fits(lowering, step, step.args[0]):
         return False
     factors = _Factors(lowering, lowering.window(step.args[0]))
-    signs = factors.each("sign", lambda c, t, x: FUNCTIONS["sign"](c, x), factors.diagonal)
+    rule = lambda c, t, x: c.sel(x < 0.0, c.number(-1.0, t), c.sel(x.eq(0.0), 0.0, c.number(1.0, t)))  # noqa: E731
+    signs = factors.each("sign", rule, factors.diagonal)
     sign = factors.each("mul", simple.mul, factors.product(signs), factors.sign)
     logs = factors.each("log of abs", lambda c, t, x: FUNCTIONS["log"](c, c.unary("abs", x)), factors.diagonal)
     return lowering.gives(step, sign, lowering.reduce("add", logs, [len(logs.shape) - 1]))

@@ -10,6 +10,7 @@ from pullback.arrays.traced.graph import ONE, Step, Value
 from pullback.compiler.native import simple
 from pullback.compiler.native.code import Code, Type
 from pullback.compiler.native.code import Value as Computed
+from pullback.compiler.native.functions import FUNCTIONS
 from pullback.compiler.native.lowering import BOOL, FLOATS, RULES, STATUS, WHOLE, Lowering, lowers
 from pullback.compiler.native.pointwise import RULES as POINTWISE
 from pullback.compiler.native.pointwise import NoRuleError
@@ -31,6 +32,21 @@ def _of(c: Code, t: Type, x: Any) -> Any:
 def _where_of_bools(c: Code, t: Type, mask: Any, a: Any, b: Any) -> Any:
     a, b = (x if isinstance(x, Computed) else c.number(bool(x), mask.type) for x in (a, b))
     return (mask & a) | (~mask & b)
+
+
+def _is_truth(lowering: Lowering, x: Any) -> bool:
+    """True for bools, and for 0 and 1 beside them."""
+    number = lowering.number(x)
+    return type(x) is Value if number is None else number in (0, 1)
+
+
+def _other_bools(c: Code, t: Type, a: Any, b: Any) -> Any:
+    first, second = (x if isinstance(x, Computed) else c.number(bool(x), t.to("m")) for x in (a, b))
+    return first ^ second
+
+
+def _equal_bools(c: Code, t: Type, a: Any, b: Any) -> Any:
+    return ~_other_bools(c, t, a, b)
 
 
 def _compared(step: Step) -> int | None:
@@ -57,6 +73,9 @@ def _map(lowering: Lowering, step: Step) -> bool:
         rule = POINTWISE[name]
         if name == "where" and dtypes == {BOOL} and result.dtype == BOOL:
             name, rule = "where of bools", _where_of_bools
+        if name in ("eq", "ne") and dtypes == {BOOL} and all(_is_truth(lowering, x) for x in given):
+            masks = ("equal bools", _equal_bools) if name == "eq" else ("other bools", _other_bools)
+            return lowering.gives(step, lowering.map(*masks, given, result))
         if not dtypes <= {*FLOATS, BOOL, WHOLE} or not (result.dtype in FLOATS or result.dtype == BOOL):
             return False
         if not dtypes & set(FLOATS) and result.dtype == BOOL and step.what not in _OF_BOOLS:
@@ -73,6 +92,25 @@ _OF_BOOLS: Final = frozenset({
     "bitwise_not", "where",
 })  # fmt: skip
 RULES.update(dict.fromkeys([*POINTWISE, *_WHOLE], _map))
+
+
+@lowers("binary_cross_entropy_elements")
+def _binary_cross_entropy(lowering: Lowering, step: Step) -> bool:
+    """-(t log p + (1 - t) log(1 - p)), each logarithm at least -100, of p between 0 and 1."""
+    x, target = step.args
+    result = step.results[0]
+    if result.dtype not in FLOATS or not all(type(y) is Value and y.dtype == result.dtype for y in (x, target)):
+        return False
+    outside = lambda c, t, x: ~((x >= 0.0) & (x <= 1.0))  # noqa: E731
+    lowering.check(lowering.map("not within 0 and 1", outside, [x], shape=x.shape, dtype=BOOL))
+
+    def rule(c: Code, t: Type, p: Any, target: Any) -> Any:
+        least = c.number(-100.0, t)
+        log_p, log_q = FUNCTIONS["log"](c, p), FUNCTIONS["log1p"](c, -p)
+        log_p, log_q = (c.sel(y < least, least, y) for y in (log_p, log_q))
+        return (target - 1.0) * log_q - target * log_p
+
+    return lowering.gives(step, lowering.map("binary cross entropy", rule, [x, target], result))
 
 
 @lowers("clone", "contiguous", "to_copy")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pullback.compiler.native import simple
 from pullback.compiler.native.lowering import FLOATS, WHOLE, Lowering, lowers
 from pullback.compiler.native.nodes import Window
 
+_FEW = 4096  # elements that lie apart, from which on NumPy's loops over rows are faster
 _NAMES = {
     "cumsum": "running sum", "cumsum_backward": "running sum", "cumprod": "running product",
     "logcumsumexp": "running logaddexp", "cummax": "running maximum", "cummin": "running minimum",
@@ -52,6 +54,8 @@ def _running(lowering: Lowering, step: Step) -> bool:
     if not _fits(step, x) or any(y is not None for y in step.args[2:]):
         return False
     window, d = lowering.window(x), dim % len(x.shape)
+    if lowering.calls and abs(window.strides[d]) > 1 and prod(x.shape) > _FEW:
+        return False
     found = _run(lowering, _NAMES[str(step.what)], d, step.what == "cumsum_backward", window)
     if len(step.results) == 1:
         return lowering.gives(step, found)

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from pullback.arrays.numpy.spatial.maxima import reading_plan
+from pullback.arrays.numpy.spatial.resampling import made_map
 from pullback.arrays.traced.graph import Step, Value
 from pullback.compiler.native import simple
 from pullback.compiler.native.lowering import FLOATS, WHOLE, Lowering, lowers
 from pullback.compiler.native.nodes import Index, Strides, Window, contiguous
+from pullback.core.tensor import ndarray
 from pullback.core.types import Shape
 
 _FEW = 16_384  # multiplications, from which on BLAS is faster
@@ -176,6 +178,39 @@ def _convolution_weight(lowering: Lowering, step: Step) -> bool:
     if lowering.calls and s.work > _FEW:
         return False
     return lowering.gives(step, _to_weight(lowering, lowering.window(y), lowering.window(x), s))
+
+
+# -- linear maps along dimensions --------------------------------------------------------------------------------------
+@lowers("separable_map")
+def _separable_map(lowering: Lowering, step: Step) -> bool:
+    """Means of windows, interpolation: each number is a sum of a few others, times weights that do not change."""
+    x, maps = step.args
+    if not _fits(step, x) or lowering.calls:
+        return False
+    found = lowering.window(x)
+    for d, told in enumerate(maps, start=len(x.shape) - len(maps)):
+        made = None if told is None else made_map(told)
+        if made is not None:
+            found = _mapped(lowering, found, d, np.asarray(made.apply(np.eye(found.shape[d], dtype=x.dtype), 0)))
+    return lowering.gives(step, found)
+
+
+def _mapped(lowering: Lowering, x: Window, d: int, matrix: ndarray) -> Window:
+    """The products of a matrix of few numbers with a dimension."""
+    count = max(int((matrix != 0).sum(1).max(initial=1)), 1)
+    places = np.argsort(matrix == 0, axis=1, kind="stable")[:, :count]
+    weights = np.take_along_axis(matrix, places, 1)
+    lead, rest = x.shape[:d], x.shape[d + 1 :]
+    shape = (*lead, *rest, len(matrix), count)
+    order = [*range(d), *range(d + 1, len(x.shape)), d]
+    at = Index(x.strides[d] if x.shape[d] > 1 else 0, x.shape[d])
+    moved = x.only(order)
+    base = moved._replace(shape=shape, strides=(*moved.strides[:-1], 0, 0))
+    read = lowering.gather(base, lowering.constant(places.astype(np.int64)).spread(shape), at)
+    rule = lambda c, t, x, w: c.sel(w.eq(0.0), c.number(0.0, t), x * w)  # noqa: E731
+    terms = lowering.map("weighed", rule, [read, lowering.constant(weights)], shape=shape, dtype=x.node.dtype)
+    found = lowering.reduce("add", terms, [len(shape) - 1])
+    return found.only([*range(d), len(shape) - 2, *range(d, len(shape) - 2)])
 
 
 # -- pooling -----------------------------------------------------------------------------------------------------------
