@@ -9,10 +9,10 @@ from typing import Any
 
 from pullback.compiler.compiled import Compiled
 from pullback.compiler.errors import ExportError
-from pullback.compiler.native.program import Kernels, Target
+from pullback.compiler.native.program import Target
 from pullback.compiler.to_c.files import Files, Parameter
 from pullback.compiler.to_c.names import in_c, is_identifier, paths_of_arguments
-from pullback.compiler.to_c.recording import ExportLowering, Recorder, is_array
+from pullback.compiler.to_c.recording import ExportKernels, Recorder, is_array
 from pullback.core.errors import with_article
 from pullback.core.pytree import flatten, paths_of
 
@@ -70,7 +70,7 @@ def export(
     name = _checked(function, args, path, vector_bytes)
     function = function._function if type(function) is Compiled else function
     recording = Recorder(function, check=False, pure=False).record(tuple(args))
-    kernels = _Kernels(
+    kernels = ExportKernels(
         recording.graph, recording.inputs, recording.steps, recording.results, Target(vector_bytes, blas=False)
     )
     if (size := sum(x.nbytes for x in kernels.constants)) > _MOST_BYTES:
@@ -96,10 +96,6 @@ def export(
     source.write_text(files.source, encoding="ascii", errors="backslashreplace")
     header.write_text(files.header, encoding="ascii", errors="backslashreplace")
     return source, header
-
-
-class _Kernels(Kernels):
-    lowering = ExportLowering
 
 
 def _checked(function: Any, args: Any, path: Any, vector_bytes: Any) -> str:

@@ -19,7 +19,7 @@ from pullback.compiler.eagerly import Eagerly
 from pullback.compiler.errors import ExportError
 from pullback.compiler.native.lowering import BOOL, FLOATS, WHOLE, Lowering
 from pullback.compiler.native.nodes import contiguous
-from pullback.compiler.native.program import load_rules
+from pullback.compiler.native.program import Kernels, load_rules
 from pullback.compiler.numbers import differs, in_words
 from pullback.compiler.places import Place, said
 from pullback.compiler.signature import form_of, signature_of, unfit
@@ -70,6 +70,12 @@ class ExportLowering(Lowering):
             self.check(self.window(step.args[0]))
             return True
         return super().take(step)
+
+
+class ExportKernels(Kernels):
+    """The kernels of a file."""
+
+    lowering = ExportLowering
 
 
 def refuses(step: Step) -> bool:
@@ -130,7 +136,7 @@ class Recorder(Compiled):
         graph.constants += [(value, x, False) for value, x in zip(trace.inputs[arrays:], given, strict=True)]
         graph.constants[:] = [(value, array, False) for value, array, _ in graph.constants]
         simplified = Simplified(graph, graph.steps)
-        graph.constants[:] = [(value, _close_together(array), False) for value, array, _ in graph.constants]
+        graph.constants[:] = [(value, close_together(array), False) for value, array, _ in graph.constants]
         wanted = [simplified.of(x) for how, x in trace.outputs if how is not AS_IT_IS]
         if not wanted:
             self._say("it gives no array")
@@ -212,7 +218,7 @@ def _copied(x: Any) -> Any:
     return x
 
 
-def _close_together(array: ndarray) -> ndarray:
+def close_together(array: ndarray) -> ndarray:
     """A constant whose memory has no gaps; of equal numbers one is enough."""
     size = array.itemsize
     if array.size > 1 and array.tobytes() == array.flat[0].tobytes() * array.size:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from pullback.compiler.native.lowering import Lowering
-from pullback.compiler.native.program import Kernels, Target, load_rules
+from pullback.compiler.native.program import Target, load_rules
 from pullback.compiler.to_c.files import Files, Parameter
+from pullback.compiler.to_c.recording import ExportKernels, ExportLowering, close_together
 from tests.compiler.native import graphs
 from tests.compiler.to_c import built
 
@@ -18,12 +19,13 @@ def in_c(program, folder, vector_bytes):
     """The source for a program; None where a step of it has no form in C."""
     load_rules()
     plan = program.plan
-    lowering = Lowering(plan.graph, plan.results)
+    lowering = ExportLowering(plan.graph, plan.results)
     for value in plan.inputs:
         lowering.input(value)
     if not all(map(lowering.take, plan.steps)) or not all(prod(x.shape) for x in plan.inputs):
         return None
-    kernels = Kernels(plan.graph, plan.inputs, plan.steps, plan.results, Target(vector_bytes, blas=False))
+    plan.graph.constants[:] = [(value, close_together(x), live) for value, x, live in plan.graph.constants]
+    kernels = ExportKernels(plan.graph, plan.inputs, plan.steps, plan.results, Target(vector_bytes, blas=False))
     given = [Parameter(f"x{nr}", f"x{nr}", x) for nr, x in enumerate(plan.inputs)]
     found = [Parameter(f"y{nr}", f"y{nr}", x) for nr, x in enumerate(plan.results)]
     files = Files("model", "a random graph", kernels, given, found, [])

@@ -22,7 +22,7 @@ from pullback.compiler.native.nodes import Index, Strides, Window, contiguous
 from pullback.core.tensor import ndarray
 from pullback.core.types import Shape
 
-_FEW = 16_384  # multiplications, from which on BLAS is faster
+_FEW = 65_536  # multiplications, from which on BLAS is faster
 _PLACES = 100  # of a window
 
 
