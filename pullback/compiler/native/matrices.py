@@ -21,6 +21,7 @@ from pullback.core.types import Shape
 SMALL: Final = 512  # multiplications, up to which loops are faster
 SMALL_APART: Final = 64  # the same where the elements of a row of b lie apart
 WORD: Final = 8
+_AT_ONCE: Final = 4  # vectors of columns, in registers
 
 # BLAS reads its arguments in the row itself: where whole numbers lie low byte first, a word is an `int` too.
 FIELDS: Final = (
@@ -50,7 +51,7 @@ class Matrices(NamedTuple):
 
 
 def kernel(type_: Type, multiply: Multiply | None = None) -> Code:
-    """c = a b, or c + a b; for floats of this type, as many lanes at a time: by `by_loops`, or `large_or_small`."""
+    """c = a b, or c + a b; for floats of this type, as many lanes at a time: by `by_blocks`, or `large_or_small`."""
     code = Code(f"dot_f{type_.bits}", [("bases", ADDRESS), ("data", ADDRESS)], INDEX)
     bases, data = code.params
     row = _Row(code, type_, data)
@@ -105,9 +106,42 @@ def large_or_small(row: _Row, a: Value, b: Value, c: Value) -> None:
 
 def by_loops(row: _Row, a: Value, b: Value, c: Value) -> None:
     """Some columns of a row at a time."""
+    with row.code.loop(0, row.word("m")) as i:
+        _columns(row, i, a, b, c, row.code.index(0))
+
+
+def by_blocks(row: _Row, a: Value, b: Value, c: Value) -> None:
+    """The same, for large matrices too: as many columns at a time as registers hold."""
     code, type_, word = row.code, row.type, row.word
     n, size, lanes = word("n"), type_.bits // 8, type_.lanes
-    with code.loop(0, word("m")) as i, code.loop(0, n, lanes) as j:
+    width = _AT_ONCE * lanes
+    whole = n - code.make("irem", INDEX, n, code.index(width))
+    if lanes > 1:  # which load what lies side by side
+        whole = code.sel(word("b_right").eq(size), whole, code.index(0))
+    with code.loop(0, word("m")) as i:
+        line = code.shift(a, i * word("a_down"))
+        with code.loop(0, whole, width) as j:
+            to = code.shift(c, i * word("c_down") + j * size)
+            totals = [code.variable(code.number(0.0, type_)) for _ in range(_AT_ONCE)]
+            with code.when(word("adds").ne(0)):
+                for k, total in enumerate(totals):
+                    code.set(total, code.load(type_, to.at(k * lanes, size)))
+            with code.loop(0, word("k")) as p:
+                x = code.splat(code.load(type_.one, code.shift(line, p * word("a_right"))), lanes)
+                block = code.shift(b, p * word("b_down") + j * word("b_right"))
+                for k, total in enumerate(totals):
+                    y = code.load(type_, code.shift(block, word("b_right") * (k * lanes)))
+                    code.set(total, code.fma(x, y, code.get(total)))
+            for k, total in enumerate(totals):
+                code.store(code.get(total), to.at(k * lanes, size))
+        _columns(row, i, a, b, c, whole)
+
+
+def _columns(row: _Row, i: Value, a: Value, b: Value, c: Value, begin: Value) -> None:
+    """The columns of a row from this one on."""
+    code, type_, word = row.code, row.type, row.word
+    n, size, lanes = word("n"), type_.bits // 8, type_.lanes
+    with code.loop(begin, n, lanes) as j:
         left = n - j
         to = code.shift(c, i * word("c_down") + j * size)
         total = code.variable(code.number(0.0, type_))

@@ -25,7 +25,7 @@ class Product:
 
     def write(self) -> Code:
         """The function."""
-        return matrices.kernel(self.form, matrices.large_or_small if self._blas else matrices.by_loops)
+        return matrices.kernel(self.form, matrices.large_or_small if self._blas else matrices.by_blocks)
 
     def data(self, places: dict[object, Place]) -> list[int]:
         """The row of data: see `matrices`."""

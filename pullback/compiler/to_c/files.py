@@ -92,7 +92,7 @@ class Files:
         includes = [f'#include "{self._name}.h"', "", *(f"#include <{x}.h>" for x in sorted(headers))]
         parts = ["\n".join(includes), body.strip(), *self._constants(), self._rows(), self._function()]
         if "vector_size" in body:  # its functions are called here alone
-            parts.insert(1, '#pragma GCC diagnostic ignored "-Wpsabi"')
+            parts.insert(1, '#pragma GCC diagnostic ignored "-Wpsabi"')  # which gcc notes nevertheless
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def _constants(self) -> list[str]:

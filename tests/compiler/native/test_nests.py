@@ -3,12 +3,14 @@
 import ctypes
 import os
 import warnings
+from math import prod
 
 import numpy as np
 import pytest
 
 import pullback as pb
 from pullback.compiler.native.code import Module
+from pullback.compiler.native.lowering import Lowering
 from pullback.compiler.native.parts import NativePart
 from tests.compiler.native import graphs
 
@@ -199,7 +201,9 @@ def run_guarded(part, arrays, tool, at_end):
         bases += [placed(x) for x in arrays]
         bases += [placed(x) for x in program.constants]
         outs = [
-            np.empty_like(np.lib.stride_tricks.as_strided(np.empty(1, x.dtype), x.shape, x.strides))
+            np.lib.stride_tricks.as_strided(
+                np.empty(prod(x.shape), x.dtype), x.shape, [s * x.dtype.itemsize for s in Lowering.layout(x)]
+            )
             for x in part.results
         ]
         places = [guarded.room(x.nbytes, at_end) for x in outs]

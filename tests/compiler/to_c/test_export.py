@@ -11,6 +11,7 @@ import pullback as pb
 from pullback.compiler import ExportError
 from tests.compiler.to_c import built
 
+F = pb.nn.functional
 RNG = np.random.default_rng(0)
 W = RNG.standard_normal((4, 4))
 
@@ -39,6 +40,28 @@ def attention(q, k, v):
     return np.sum((parts / parts.sum(-1, keepdims=True) @ v) ** 2)
 
 
+def kalman(x, p, z, f, h, q, r):
+    """One step of a filter: the estimate, and its covariance."""
+    x, p = f @ x, f @ p @ f.T + q
+    gain = p @ h.T @ np.linalg.inv(h @ p @ h.T + r)
+    return x + gain @ (z - h @ x), (np.eye(len(x)) - gain @ h) @ p
+
+
+def log_density(x, mean, covariance):
+    root = np.linalg.cholesky(covariance)
+    part = np.linalg.solve(root, x - mean)
+    return -0.5 * np.sum(part**2) - np.sum(np.log(np.diag(root))) + np.linalg.slogdet(covariance)[1]
+
+
+def images(x, w, v):
+    y = F.max_pool2d(F.relu(F.conv2d(x, w, padding=1)), 2).flatten(1)
+    return y.square().sum() + F.avg_pool2d(F.conv_transpose2d(x, v, stride=2), 3).sum()
+
+
+def running(x):
+    return np.sum(np.cumsum(x, 0) ** 2) + np.sum(np.cumprod(x, 1)) + np.prod(x) + np.std(x) + np.max(x)
+
+
 def of_all_kinds(x, i, flag):
     return {"chosen": x[i], "signs": [x > 0, np.where(flag, x.T, 1.0)], "three": 3, "sums": (x.sum(0), x.T @ W)}
 
@@ -65,6 +88,19 @@ DIFFERENTIATED = {
         pb.func.grad(attention, argnums=(0, 1, 2)),
         (*(RNG.standard_normal((2, n, 4)) for n in (6, 7)), RNG.standard_normal((2, 7, 5))),
     ),
+    "filter": (
+        pb.func.grad(lambda *args: sum(map(np.sum, kalman(*args))), argnums=(0, 1, 3)),
+        (RNG.standard_normal(4), np.eye(4), RNG.standard_normal(2), W, W[:2], 2 * np.eye(4), 3 * np.eye(2)),
+    ),
+    "log_density": (
+        pb.func.value_and_grad(log_density, argnums=(0, 2)),
+        (RNG.standard_normal(4), RNG.standard_normal(4), W @ W.T + np.eye(4)),
+    ),
+    "images": (
+        pb.func.value_and_grad(images, argnums=(0, 1, 2)),
+        tuple(pb.tensor(RNG.standard_normal(n)) for n in ((2, 3, 8, 8), (4, 3, 3, 3), (3, 2, 2, 2))),
+    ),
+    "running": (pb.func.value_and_grad(running), (RNG.standard_normal((3, 4)),)),
     "all kinds": (of_all_kinds, (RNG.standard_normal((4, 4)), np.array([2, -1, 0]), np.array(True))),
     "many steps": (pb.func.value_and_grad(many_steps), (RNG.standard_normal(3),)),
 }
@@ -115,6 +151,14 @@ def test_a_wrong_index_ends_the_run(tmp_path):
     for wrong in (3, -4):
         with pytest.raises(AssertionError, match="11"):
             built.run(source, (np.ones(3), np.array([0, wrong])), expected)
+
+
+def test_a_singular_matrix_ends_the_run(tmp_path):
+    source, _ = pb.compiler.export(np.linalg.inv, (np.eye(2),), tmp_path / "model")
+    a = np.array([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_allclose(built.run(source, (a,), [a])[0], np.linalg.inv(a), rtol=1e-14)
+    with pytest.raises(AssertionError, match="11"):
+        built.run(source, (np.ones((2, 2)),), [a])
 
 
 def test_captured_tensors_and_modules_are_constants(tmp_path):

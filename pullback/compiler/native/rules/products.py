@@ -146,6 +146,8 @@ def _even(lowering: Lowering, x: Window) -> Window:
 
 def _dot(lowering: Lowering, a: Window, b: Window, batch: Shape) -> Window:
     (m, k), n = a.shape[-2:], b.shape[-1]
+    if not lowering.calls and b.strides[-1] != 1:  # loops go along the rows of b
+        b = lowering.in_order(b)
     shape = (*batch, m, n)
     space = tuple(n for n in shape if n != 1)
     node = lowering.add(DOT, Dot(batch, m, k, n), (a, b), space, contiguous(space), a.node.dtype)
