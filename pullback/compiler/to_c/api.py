@@ -86,7 +86,10 @@ def export(
     outs = [f"result{at}" for at in paths_of(recording.structure)]
     fixed += [f"{at} = {x!r}" for at, x in zip(outs, recording.leaves, strict=True) if x is not None]
     outs = [at for at, x in zip(outs, recording.leaves, strict=True) if x is None]
-    names = in_c([*given, *(at.replace("result", "out", 1) for at in outs)], taken=("workspace", "bases", "rows", name))
+    own = kernels.own_names
+    if name in own:
+        raise ValueError(f"export: {name!r} is the name of another function of the file: give it another one.")
+    names = in_c([*given, *(at.replace("result", "out", 1) for at in outs)], taken=(name, *own))
     found = [
         Parameter(c, at, x)
         for c, at, x in zip(names, [*given, *outs], [*recording.inputs, *recording.results], strict=True)

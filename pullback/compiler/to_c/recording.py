@@ -32,6 +32,7 @@ from pullback.core.tensor import Tensor, ndarray
 
 DTYPES = frozenset({*FLOATS, WHOLE, BOOL})
 _MOST = 10  # problems that are told
+_OWN = {"workspace", "bases", "rows", "steps"}
 _OUTSIDE = "compute it outside of the exported function, and pass it in"
 
 
@@ -76,6 +77,12 @@ class ExportKernels(Kernels):
     """The kernels of a file."""
 
     lowering = ExportLowering
+
+    @property
+    def own_names(self) -> set[str]:
+        """What the file calls its functions and arrays."""
+        constants = (f"constant{nr}" for nr in range(len(self.constants)))
+        return {x.name for x in self.module.functions} | {*self.module.tables, *constants} | _OWN
 
 
 def refuses(step: Step) -> bool:
@@ -176,11 +183,12 @@ def _problem(step: Step) -> str:
         found = "numbers are checked"
         if isinstance(guard, Guard):
             found = f"{guard.why} found {in_words(guard.expected)}"
-        instead = remedy(found) or "call what needs no check, or compute it outside"
+        instead = remedy(found) or f"NumPy's functions check less than those of `math`; or {_OUTSIDE}"
         return f"{found}{where}, and C takes one way for all numbers: {instead}"
     odd = next((x for x in (*step.values(), *step.results) if x.dtype not in DTYPES or not prod(x.shape)), None)
     if type(step.what) is PlainCall:
-        why = "runs in Python: write what it computes with NumPy's functions"
+        loop = "its loop as Python's `for`" if step.name == "loop" else "what it computes with NumPy's functions"
+        why = f"runs in Python: write {loop}"
     elif step.kept:
         why = "draws random numbers: pass the numbers in"
     elif odd is not None:

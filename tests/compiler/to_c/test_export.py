@@ -1,5 +1,6 @@
 """What `export` writes is C11 without a warning, gives what eager mode gives, and touches no memory but its own."""
 
+import math
 import re
 import subprocess
 from itertools import pairwise
@@ -67,8 +68,8 @@ def of_all_kinds(x, i, flag):
 
 
 def many_steps(x):
-    for k in range(100):
-        x = np.sin(x) * (1 + 0.001 * k)
+    for k in range(40):
+        x = np.sin(W @ x) * (1 + 0.001 * k)
     return np.sum(x)
 
 
@@ -102,7 +103,7 @@ DIFFERENTIATED = {
     ),
     "running": (pb.func.value_and_grad(running), (RNG.standard_normal((3, 4)),)),
     "all kinds": (of_all_kinds, (RNG.standard_normal((4, 4)), np.array([2, -1, 0]), np.array(True))),
-    "many steps": (pb.func.value_and_grad(many_steps), (RNG.standard_normal(3),)),
+    "many steps": (pb.func.value_and_grad(many_steps), (RNG.standard_normal(4),)),
 }
 
 
@@ -166,6 +167,19 @@ def test_captured_tensors_and_modules_are_constants(tmp_path):
     args = (pb.tensor(RNG.standard_normal((3, 4))),)
     built.check(lambda x: pb.softmax(x @ weight, 1).detach(), args, tmp_path, tolerance=1e-12)
     assert weight.grad is None
+
+
+def test_names_of_the_file_are_not_those_of_arguments(tmp_path):
+    built.check(
+        lambda kernel0, rows, bases: np.sin(kernel0) + rows * bases, (np.ones(2), np.ones(2), np.ones(2)), tmp_path
+    )
+    with pytest.raises(ValueError, match="another function of the file"):
+        pb.compiler.export(np.sin, (np.ones(2),), tmp_path / "kernel0")
+
+
+def test_many_kernels_are_called_by_a_table(tmp_path):
+    source, _ = pb.compiler.export(*DIFFERENTIATED["many steps"], tmp_path / "model")
+    assert "steps[k].run(" in source.read_text()
 
 
 def test_arguments_are_distinct_though_they_are_one_array(tmp_path):
@@ -234,6 +248,8 @@ def counts(x):
         (lambda x: x[:0], (np.ones(3),), ["without elements"]),
         (lambda x: x.astype(np.int8) + 1, (np.ones(3),), ["int8", "the dtypes in C"]),
         (lambda x: 3, (np.ones(3),), ["gives no array"]),
+        (lambda x: pb.func.fori_loop(0, 3, lambda i, c: c * 2, x), (np.ones(3),), ["loop as Python's `for`"]),
+        (lambda x: math.sin(x) * 2, (np.float64(1.0),), ["numbers are checked", "NumPy's functions"]),
         (lambda x: x + np.random.default_rng(0).normal(), (np.ones(3),), ["draw"]),
     ],
 )  # fmt: skip
