@@ -80,7 +80,7 @@ class ExportKernels(Kernels):
 
     @property
     def own_names(self) -> set[str]:
-        """What the file calls its functions and arrays."""
+        """The names of its functions and arrays."""
         constants = (f"constant{nr}" for nr in range(len(self.constants)))
         return {x.name for x in self.module.functions} | {*self.module.tables, *constants} | _OWN
 

@@ -140,6 +140,9 @@ def test_long_sums_down_short_rows_are_as_exact_as_numpys(tool, size):
         (lambda x, i: pb.func.grad(lambda x: F.cross_entropy(x, i))(x), [-17, 1, 2]),
         (lambda x, i: pb.index_select(x, 1, i) * 2, [0, 17, 1]), (lambda x, i: F.embedding(i, x) * 2, [0, -1, 2]),
         (lambda x, i: pb.gather(x, 1, i.unsqueeze(1)) * 2, [0, -18, 1]),
+        (lambda x, i: (F.embedding(i, x), x * 2)[1], [0, -1, 2]), (lambda x, i: F.embedding(i, x).sum(), [0, 3, 2]),
+        (lambda x, i: pb.func.grad(lambda x: F.embedding(i, x).sum())(x), [0, 3, 2]),
+        (lambda x, i: F.nll_loss(x, i) * 1, [0, -1, 2]),
         (lambda x, i: x[:, i] * 2, [1, 2, 40]), (lambda x, i: x[i, i] * 2, [1, 2, 3]),
     ],
 )  # fmt: skip
