@@ -195,6 +195,11 @@ class Window(NamedTuple):
         """These dimensions, in this order, at the first place of the others."""
         return self._replace(shape=tuple(self.shape[d] for d in dims), strides=tuple(self.strides[d] for d in dims))
 
+    def swapped(self) -> Window:
+        """The last two dimensions exchanged."""
+        *lead, rows, columns = range(len(self.shape))
+        return self.only([*lead, columns, rows])
+
     def spread(self, shape: Shape) -> Window:
         """Broadcast to a shape."""
         if self.shape == shape:

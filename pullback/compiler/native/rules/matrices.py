@@ -23,12 +23,6 @@ def _fits(lowering: Lowering, step: Step, *arrays: Any) -> bool:
     return ok and not lowering.calls
 
 
-def _swapped(x: Window) -> Window:
-    """The last two dimensions exchanged."""
-    *lead, rows, columns = range(len(x.shape))
-    return x.only([*lead, columns, rows])
-
-
 def _turned(x: Window, rows: bool, columns: bool) -> Window:
     """The last two dimensions, or one of them, from their ends."""
     for d, turn in ((-2, rows), (-1, columns)):
@@ -170,7 +164,7 @@ def _cholesky(lowering: Lowering, step: Step) -> bool:
         return False
     window = lowering.window(a)
     *batch, n, _ = a.shape
-    given = _swapped(window) if upper else window
+    given = window.swapped() if upper else window
     root = lowering.alone("lower root", (n,), ((n, n), (n, n)), tuple(batch), [given])
     *lead, down, right = root.strides
     diagonal = root._replace(shape=(*batch, n), strides=(*lead, down + right))
@@ -181,7 +175,7 @@ def _cholesky(lowering: Lowering, step: Step) -> bool:
     numbers = lowering.map("number", simple.number, [wrong], shape=wrong.shape, dtype=np.float64)
     info = lowering.reduce("max", numbers, [len(batch)])
     info = lowering.map("whole", simple.whole, [info], shape=info.shape, dtype=WHOLE)
-    return lowering.gives(step, _swapped(root) if upper else root, info)
+    return lowering.gives(step, root.swapped() if upper else root, info)
 
 
 @lowers("linalg_solve_triangular")
@@ -192,9 +186,9 @@ def _triangular(lowering: Lowering, step: Step) -> bool:
         return False
     x, y = lowering.window(a), lowering.window(b)
     if not left:  # X A = B is A' X' = B'
-        x, y, upper = _swapped(x), _swapped(y), not upper
+        x, y, upper = x.swapped(), y.swapped(), not upper
     batch: Shape = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     x, y = x.spread((*batch, *x.shape[-2:])), y.spread((*batch, *y.shape[-2:]))
     x, y = _turned(x, upper, upper), _turned(y, upper, False)
     found = _turned(substituted(lowering, "unit substitution" if unit else "substitution", x, y), upper, False)
-    return lowering.gives(step, found if left else _swapped(found))
+    return lowering.gives(step, found if left else found.swapped())

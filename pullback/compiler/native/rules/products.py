@@ -50,7 +50,7 @@ def _linear(lowering: Lowering, step: Step) -> bool:
     lead = a.shape[:-1]
     if len(a.shape) == 1:
         a = a._replace(shape=(1, *a.shape), strides=(0, *a.strides))
-    found = product(lowering, a, _swapped(b))
+    found = product(lowering, a, b.swapped())
     if not lead:
         found = found._replace(shape=found.shape[1:], strides=found.strides[1:])
     if bias is not None:
@@ -115,14 +115,8 @@ def product(lowering: Lowering, a: Window, b: Window) -> Window:
         y = b._replace(shape=long, strides=(*b.strides[:-2], 0, b.strides[-1], b.strides[-2]))
         return lowering.reduce("add", lowering.map("mul", simple.mul, [x, y], shape=long, dtype=dtype), [-1])
     if n < 16 and m >= 64:  # vectors of what follows run along the long dimension
-        return _swapped(_dot(lowering, _even(lowering, _swapped(b)), _even(lowering, _swapped(a)), batch))
+        return _dot(lowering, _even(lowering, b.swapped()), _even(lowering, a.swapped()), batch).swapped()
     return _dot(lowering, _even(lowering, a), _even(lowering, b), batch)
-
-
-def _swapped(x: Window) -> Window:
-    """The last two dimensions exchanged."""
-    *lead, rows, columns = range(len(x.shape))
-    return x.only([*lead, columns, rows])
 
 
 def _column(a: Window, p: int) -> Window:

@@ -46,7 +46,7 @@ def _mirrored(lowering: Lowering, step: Step) -> bool:
     if not _is_float(step, x) or len(x.shape) < 2:
         return False
     window, below = lowering.window(x), np.tri(x.shape[-1], k=-1, dtype=bool)
-    return _chosen(lowering, step, _mask(lowering, step, below if lower else below.T), window, _swapped(window))
+    return _chosen(lowering, step, _mask(lowering, step, below if lower else below.T), window, window.swapped())
 
 
 @lowers("mirrored_backward")
@@ -59,14 +59,8 @@ def _mirrored_backward(lowering: Lowering, step: Step) -> bool:
     sides = _mask(lowering, step, below if lower else below.T)
     diagonal = _mask(lowering, step, np.eye(x.shape[-1], dtype=bool))
     rule = lambda c, t, s, d, x, y: c.sel(s, x + y, c.sel(d, x, c.number(0.0, t)))  # noqa: E731
-    given = [sides, diagonal, window, _swapped(window)]
+    given = [sides, diagonal, window, window.swapped()]
     return lowering.gives(step, lowering.map("both triangles in one", rule, given, step.results[0]))
-
-
-def _swapped(x: Window) -> Window:
-    """The last two dimensions exchanged."""
-    *lead, rows, columns = range(len(x.shape))
-    return x.only([*lead, columns, rows])
 
 
 @lowers("masked_fill")
