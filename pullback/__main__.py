@@ -1,4 +1,4 @@
-"""``python -m pullback``: demos, the lab, reports of functions, pages on errors, code for operators of your own."""
+"""``python -m pullback``: demos, the lab, reports of functions, functions as C, pages on errors, code for operators."""
 
 from __future__ import annotations
 
@@ -52,6 +52,31 @@ def parser() -> argparse.ArgumentParser:
         "such as 3x4 (3x for one dimension), for random normal numbers; a number below zero after --",
     )
     check.set_defaults(run=run_check)
+
+    export = commands.add_parser(
+        "export", help="write a function, and its derivative, as C that needs nothing but itself"
+    )
+    export.add_argument("function", help="module:function, or file.py:function")
+    export.add_argument(
+        "--args",
+        nargs="*",
+        default=[],
+        metavar="ARG",
+        help="its arguments, as `check` takes them: arrays give shapes and dtypes, other literals stay as they are",
+    )
+    derived = export.add_mutually_exclusive_group()
+    for name in ("grad", "value-and-grad"):
+        derived.add_argument(
+            f"--{name}", dest="derived", action="store_const", const=name, help=f"{name} of it, by its first argument"
+        )
+    export.add_argument("-o", "--output", type=Path, help="path of the files without suffix (default: the name)")
+    export.add_argument(
+        "--vector-bytes",
+        type=int,
+        default=0,
+        help="vectors of so many bytes, as gcc and clang know them (default: none)",
+    )
+    export.set_defaults(run=run_export)
 
     explain = commands.add_parser("explain", help="say more about a class of errors, with an example and what to write")
     explain.add_argument(
@@ -121,6 +146,13 @@ def run_check(options: argparse.Namespace) -> int:
     from pullback.checkup import command
 
     return command.main(options.function, options.args)
+
+
+def run_export(options: argparse.Namespace) -> int:
+    """The subcommand `export`."""
+    from pullback.compiler.to_c import command
+
+    return command.main(options.function, options.args, options.output, options.derived, options.vector_bytes)
 
 
 def run_explain(options: argparse.Namespace) -> int:

@@ -2,7 +2,10 @@
 
 from pullback.compiler.api import compile
 from pullback.compiler.compiled import Compiled
-from pullback.compiler.errors import CompileWarning, StaleProgramError
+from pullback.compiler.errors import CompileWarning, ExportError, StaleProgramError
 from pullback.compiler.explanation import Explanation
+from pullback.compiler.to_c.api import export
 
-__all__ = ["CompileWarning", "Compiled", "Explanation", "StaleProgramError", "compile"]
+compile.export = export  # type: ignore[attr-defined]  # where it is looked for
+
+__all__ = ["CompileWarning", "Compiled", "Explanation", "ExportError", "StaleProgramError", "compile", "export"]

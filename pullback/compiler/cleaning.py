@@ -27,7 +27,7 @@ _ARITHMETIC = frozenset({
 # Others, which select, by the arguments in which a NaN comes through or is not chosen.
 _SELECTING: dict[Any, tuple[int, ...]] = {"where": (1, 2), added_at: (0, 2)}
 # Kernels that raise for some numbers: programs run these whoever wants what they give.
-_RAISING = frozenset({
+RAISING = frozenset({
     "bernoulli", "bin_edges", "binary_cross_entropy_elements", "bincount", "embedding_rows", "histogram_boxes",
     "linalg_cholesky_ex", "linalg_eig", "linalg_eigh", "linalg_eigvals", "linalg_eigvalsh", "linalg_inv_ex",
     "linalg_ldl_factor_ex", "linalg_lstsq_matrices", "linalg_lu_factor_ex", "linalg_pinv_matrices",
@@ -83,7 +83,7 @@ def needed(steps: Sequence[Step], wanted: Iterable[Value]) -> list[Step]:
     """The steps that the wanted values, the guards, and what is kept are computed by; and those that may raise."""
     alive, kept = {x.number for x in wanted}, []
     for step in reversed(steps):
-        stays = step.form is GUARD or step.kept or step.what in _RAISING
+        stays = step.form is GUARD or step.kept or step.what in RAISING
         if stays or not alive.isdisjoint(x.number for x in step.results):
             alive.update(x.number for x in step.values())
             kept.append(step)

@@ -1,4 +1,4 @@
-"""The compiler's words: a warning where a function runs eagerly, an error where a program was stale."""
+"""The compiler's words: a warning where a function runs eagerly, errors where one was stale, or cannot be C."""
 
 from __future__ import annotations
 
@@ -11,3 +11,7 @@ class CompileWarning(UserWarning):
 
 class StaleProgramError(Explained, RuntimeError):
     """A program gave something other than the function does now; the text says what may have changed."""
+
+
+class ExportError(Explained, ValueError):
+    """A function cannot be written as C; the text says which operators, where, and what to write instead."""

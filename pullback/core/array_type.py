@@ -9,6 +9,7 @@ docs/design/array_types.md shows how a type is added.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -631,12 +632,13 @@ def refuse_where(wrong: Any, error: Callable[[], Exception]) -> None:
     >>> from pullback.extend import refuse_where
     >>> refuse_where(np.ones(2) < 0, lambda: ValueError("negative"))
     """
+    check(partial(none_is_true, error), wrong)
 
-    def examine(found: ndarray) -> None:
-        if found.any():
-            raise error()
 
-    check(examine, wrong)
+def none_is_true(error: Callable[[], Exception], found: ndarray) -> None:
+    """Raise `error()` if one of these truth values is true."""
+    if found.any():
+        raise error()
 
 
 def is_writable_apart(data: Any, other: Any) -> bool:

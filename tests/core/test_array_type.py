@@ -77,6 +77,7 @@ COUNTED = {
     "compiler/program.py": (3, OF_USERS),
     "compiler/reach/objects.py": (3, OF_USERS),
     "compiler/signature.py": (7, OF_USERS),
+    "compiler/to_c/recording.py": (3, OF_USERS),
     "compiler/tracing.py": (4, OF_USERS),
     "exchange/of_jax.py": (2, OF_USERS),
     "exchange/of_torch.py": (1, OF_USERS),

@@ -151,7 +151,7 @@ class Value:
 
     def at(self, place: Number, size: int) -> Value:
         """An address: that of the element at this place, of `size` bytes each."""
-        return self.code.shift(self, self.code.index(place) * size)
+        return self.code.shift(self, place * size)
 
     def __repr__(self) -> str:
         return f"{self.op}:{self.type.kind}{self.type.bits}x{self.type.lanes}"
@@ -374,12 +374,13 @@ class Code:
 
         `stride`: bytes between the lanes, if these do not lie side by side. A mask is read from bytes.
         """
+        stride = stride if type_.lanes > 1 else None
         args = [address, *(x for x in (count, stride) if x is not None)]
         return self.make("load", type_, *args, attr=(count is not None, stride is not None, fill))
 
     def store(self, value: Value, address: Value, count: Value | None = None, stride: Value | None = None) -> None:
         """Write a value; see `load`."""
-        self._add(Store(value, address, count, stride))
+        self._add(Store(value, address, count, stride if value.type.lanes > 1 else None))
 
     def variable(self, first: Value) -> Variable:
         """A variable that begins with this value."""

@@ -16,7 +16,7 @@ from math import inf, prod
 from typing import Any, NamedTuple, TypeAlias
 
 from pullback.compiler.native.code import ADDRESS, INDEX, Code, Type, Value, Variable
-from pullback.compiler.native.nodes import GATHER, MAP, REDUCE, WRITE, Index, Node, Strides, Window
+from pullback.compiler.native.nodes import CHECK, GATHER, MAP, REDUCE, WRITE, Index, Node, Strides, Window
 from pullback.compiler.native.outlined import Outlined, form_of, scalar
 from pullback.compiler.native.schedule import ELEMENT, LATE, ROW, Member, Nest
 
@@ -80,7 +80,7 @@ class Kernel:
         self.buffers: dict[int, int] = {}
         self._rows: dict[int, Value] = {}
         self._further: dict[int, Value] = {}  # of a gather or a write by an index: bytes, for a whole inner loop
-        self._wrong: Variable | None = None  # whether an index was out of range
+        self._wrong: Variable | None = None  # whether an index was out of range, or a check has not held
         self._totals: dict[int, Variable] = {}
         self._find_accesses()
         self._order()
@@ -135,7 +135,7 @@ class Kernel:
                     self._access(x.node, x.offset, x.strides)
             if member.node.op == WRITE:
                 self._access(member.node, member.node.attr.offset, member.node.attr.strides)
-            elif member.level == LATE:
+            elif member.node.op == REDUCE and member.level == LATE:
                 self._access(member.node, 0, self._kept(member.node))
             elif member.node.number in self.stored:
                 self._access(member.node, 0, member.node.strides)
@@ -303,7 +303,7 @@ class Kernel:
             strides = [read() for _ in self.sizes]
             access.address = c.shift(c.load(ADDRESS, bases.at(base, 8)), offset)
             access.by = strides
-        if any(self._by_index(m.node) for m in self.members.values()):
+        if any(m.node.op == CHECK or self._by_index(m.node) for m in self.members.values()):
             self._wrong = c.variable(c.index(0))
         for member in self._filled():
             self._fill(member, read())
@@ -388,6 +388,8 @@ class Kernel:
             return
         if node.op == REDUCE:
             self._gather(member, self._of_row(node.operands[0]))
+        elif node.op == CHECK:
+            self._look(self._of_row(node.operands[0]))
         else:
             self._put(member, self._of_row(node.operands[1]))
 
@@ -582,6 +584,8 @@ class Kernel:
                     self._stored(self._store_of(node, buffer=True), value)
             elif node.op == WRITE:
                 self._put(member, self._of_element(node.operands[1]))
+            elif node.op == CHECK:
+                self._look(self._of_element(node.operands[0]))
             else:
                 value = self._of_element(node.operands[0])
                 if (variable := accumulated.get(node.number)) is None:
@@ -593,13 +597,23 @@ class Kernel:
 
     def _masked(self, member: Member, value: Value, count: Value | None) -> Value:
         """A value with what changes nothing in the lanes that are not there."""
-        c, lanes = self.code, value.type.lanes
-        if count is None or lanes == 1:
+        if count is None or value.type.lanes == 1:
             return value
-        there = c.compare(
-            "lt", c.lanes(Type("i", self.nest.bits, lanes)), c.splat(c.cast(count, self.nest.bits), lanes)
-        )
-        return c.sel(there, value, self._identity(member))
+        return self.code.sel(self._there(value.type.lanes, count), value, self._identity(member))
+
+    def _there(self, lanes: int, count: Value) -> Value:
+        """A mask of the first `count` lanes."""
+        c = self.code
+        numbers = c.lanes(Type("i", self.nest.bits, lanes))
+        return c.compare("lt", numbers, c.splat(c.cast(count, self.nest.bits), lanes))
+
+    def _look(self, wrong: Value) -> None:
+        """Note whether a truth value is true."""
+        c, lanes = self.code, wrong.type.lanes
+        if self._count is not None and lanes > 1:
+            wrong = wrong & self._there(lanes, self._count)
+        assert self._wrong is not None
+        c.set(self._wrong, c.sel(c.any(wrong), c.index(1), c.get(self._wrong)))
 
     _lanes_now = 1
     _count: Value | None = None

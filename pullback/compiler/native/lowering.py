@@ -13,14 +13,19 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pullback.arrays.traced.graph import GUARD, ONE, Graph, Step, Value
+from pullback.compiler.cleaning import RAISING
 from pullback.compiler.native import simple
 from pullback.compiler.native.nodes import (
+    ALONE,
+    CHECK,
     CONSTANT,
     GATHER,
     INPUT,
     MAP,
     REDUCE,
     WRITE,
+    Alone,
+    Check,
     Index,
     Map,
     Node,
@@ -41,7 +46,9 @@ from pullback.dispatch.operator import tags_of
 
 FLOATS = {np.dtype(np.float32): 32, np.dtype(np.float64): 64}
 WHOLE = np.dtype(np.int64)
+STATUS = np.dtype(np.int32)
 BOOL = np.dtype(bool)
+FIT = frozenset({*FLOATS, WHOLE, BOOL})
 
 Rule: TypeAlias = Callable[["Lowering", Step], bool]
 RULES: dict[Any, Rule] = {}  # by what a step does; filled by the modules of `rules`
@@ -63,10 +70,16 @@ class Lowering:
     Attributes
     ----------
     nodes : list of Node
+    checks : list of Node
+        Those that may end the run, whoever wants what they give.
+    calls : bool
+        Steps that NumPy does faster may stay calls of NumPy.
     """
 
+    calls = True
+
     def __init__(self, graph: Graph, wanted: Iterable[Value]) -> None:
-        self.graph, self.nodes = graph, list[Node]()
+        self.graph, self.nodes, self.checks = graph, list[Node](), list[Node]()
         self._windows: dict[int, Window] = {}
         self._constants = {value.number: (array, live) for value, array, live in graph.constants}
         self._wanted = {x.number for x in wanted}
@@ -222,6 +235,28 @@ class Lowering:
         node = self.add(WRITE, write, operands, target.node.shape, target.node.strides, target.node.dtype)
         return target._replace(node=node)
 
+    def alone(
+        self, name: str, sizes: Sequence[int], items: Sequence[Shape], batch: Shape, operands: Sequence[Window]
+    ) -> Window:
+        """The result of a kernel with an order of its own, of these operands: leading dimensions, then items."""
+        shape = (*batch, *items[-1])
+        space = tuple(n for n in shape if n != 1)
+        attr = Alone(name, tuple(sizes), tuple(items), tuple(batch))
+        node = self.add(ALONE, attr, operands, space, contiguous(space), operands[0].node.dtype)
+        return self.shown(node, shape)
+
+    def check(self, wrong: Window) -> None:
+        """End the run where one of these truth values is true."""
+        read = wrong.squeezed()
+        self.checks.append(self.add(CHECK, Check(_width(wrong.node)), (read,), (), (), BOOL))
+
+    def constant(self, array: ndarray) -> Window:
+        """An array that does not change."""
+        kept = [d for d, n in enumerate(array.shape) if n != 1]
+        array = np.ascontiguousarray(array)
+        shape = tuple(array.shape[d] for d in kept)
+        return self.shown(self.add(CONSTANT, array, (), shape, contiguous(shape), array.dtype), array.shape)
+
     def zeros(self, shape: Shape, dtype: Any) -> Window:
         """Zeros in memory."""
         return self.map("fill", simple.fill, [0.0], shape=shape, dtype=dtype)
@@ -268,7 +303,7 @@ class Lowering:
     # -- steps ---------------------------------------------------------------------------------------------------------
     def take(self, step: Step) -> bool:
         """Lower a step; False if it must stay a call of NumPy."""
-        if step.form is GUARD or step.kept or not all(_is_fit(x) for x in (*step.values(), *step.results)):
+        if step.form is GUARD or step.kept or not all(map(self._is_fit, (*step.values(), *step.results))):
             return False
         if not all(self.knows(x) for x in step.values()):
             return False
@@ -277,10 +312,22 @@ class Lowering:
             rule = viewed
         mark = len(self.nodes)
         if rule is not None and rule(self, step):
+            if step.what in RAISING:
+                self.checks += [self.window(x).node for x in step.results]
             return True
         del self.nodes[mark:]  # what a rule has made before it saw that it cannot
         self._windows = {nr: x for nr, x in self._windows.items() if x.node.number < mark}
         return False
+
+    def _is_fit(self, x: Value) -> bool:
+        """True for arrays with elements that native code may meet; whole numbers are read as indices alone.
+
+        Of int32 are statuses alone, which nodes have as int64.
+        """
+        if x.dtype == STATUS and x.number not in self._constants:
+            window = self._windows.get(x.number)
+            return bool(prod(x.shape)) and (window is None or window.node.dtype == WHOLE)
+        return bool(prod(x.shape)) and x.dtype in FIT and x.dtype.isnative
 
 
 def is_view(step: Step) -> bool:
@@ -301,11 +348,6 @@ def viewed(lowering: Lowering, step: Step) -> bool:
     except (TypeError, ValueError):  # it asks for the dtype
         return False
     return found is not None and found.shape == step.results[0].shape and lowering.gives(step, found)
-
-
-def _is_fit(x: Value) -> bool:
-    """True for arrays with elements that native code may meet; whole numbers are read as indices alone."""
-    return bool(prod(x.shape)) and (x.dtype in FLOATS or x.dtype in {BOOL, WHOLE}) and x.dtype.isnative
 
 
 def _width(node: Node) -> int:

@@ -11,7 +11,7 @@ import ctypes
 from collections.abc import Callable
 from functools import cache
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from pullback.core.types import Shape
 SMALL: Final = 512  # multiplications, up to which loops are faster
 SMALL_APART: Final = 64  # the same where the elements of a row of b lie apart
 WORD: Final = 8
+_AT_ONCE: Final = 4  # vectors of columns, in registers
 
 # BLAS reads its arguments in the row itself: where whole numbers lie low byte first, a word is an `int` too.
 FIELDS: Final = (
@@ -49,57 +50,108 @@ class Matrices(NamedTuple):
     strides: Shape
 
 
-def kernel(type_: Type) -> Code:
-    """c = a b, or c + a b; for floats of this type, as many lanes at a time."""
+def kernel(type_: Type, multiply: Multiply | None = None) -> Code:
+    """c = a b, or c + a b; for floats of this type, as many lanes at a time: by `by_blocks`, or `large_or_small`."""
     code = Code(f"dot_f{type_.bits}", [("bases", ADDRESS), ("data", ADDRESS)], INDEX)
     bases, data = code.params
-
-    def place(field: str) -> Value:
-        return code.shift(data, FIELDS.index(field) * WORD)
-
-    def word(field: str) -> Value:
-        return code.load(INDEX, place(field))
-
-    first = {x: code.shift(code.load(ADDRESS, bases.at(word(x), WORD)), word(f"{x}_at")) for x in "abc"}
-    with code.loop(0, word("count")) as nr:
+    row = _Row(code, type_, data)
+    first = {x: code.shift(code.load(ADDRESS, bases.at(row.word(x), WORD)), row.word(f"{x}_at")) for x in "abc"}
+    with code.loop(0, row.word("count")) as nr:
         at = {x: code.variable(address) for x, address in first.items()}
         rest = code.variable(nr)
-        with code.loop(0, word("rank")) as d:
-            row = code.shift(data, d * (4 * WORD) + len(FIELDS) * WORD)
-            size = code.load(INDEX, row)
+        with code.loop(0, row.word("rank")) as d:
+            lead = code.shift(data, d * (4 * WORD) + len(FIELDS) * WORD)
+            size = code.load(INDEX, lead)
             step = code.make("irem", INDEX, code.get(rest), size)
             code.set(rest, code.make("idiv", INDEX, code.get(rest), size))
             for k, x in enumerate("abc", start=1):
-                by = code.load(INDEX, code.shift(row, k * WORD))
+                by = code.load(INDEX, code.shift(lead, k * WORD))
                 code.set(at[x], code.shift(code.get(at[x]), step * by))
-        a, b, c = (code.get(at[x]) for x in "abc")
-        gemm = code.load(ADDRESS, place("gemm"))
-        with code.when(gemm.ne(code.number(0, ADDRESS))) as large:
-            # BLAS goes by columns, for which a row of ours is a column: c' = b' a'.
-            code.call_at(
-                gemm, None, place("of_b"), place("of_a"), place("n"), place("m"), place("k"), place("one"), b,
-                place("by_b"), a, place("by_a"), place("adds"), c, place("by_c"),
-            )  # fmt: skip
-        with code.otherwise(large):
-            _loops(code, type_, a, b, c, word)
+        (multiply or large_or_small)(row, *(code.get(at[x]) for x in "abc"))
     code.give(code.index(0))
     return code
 
 
-def _loops(code: Code, type_: Type, a: Value, b: Value, c: Value, word: Callable[[str], Value]) -> None:
+class _Row:
+    """The row of data, in a function that reads it."""
+
+    def __init__(self, code: Code, type_: Type, data: Value) -> None:
+        self.code, self.type, self._data = code, type_, data
+
+    def place(self, field: str) -> Value:
+        """Where a field lies."""
+        return self.code.shift(self._data, FIELDS.index(field) * WORD)
+
+    def word(self, field: str) -> Value:
+        """A field."""
+        return self.code.load(INDEX, self.place(field))
+
+
+Multiply: TypeAlias = Callable[[_Row, Value, Value, Value], None]
+
+
+def large_or_small(row: _Row, a: Value, b: Value, c: Value) -> None:
+    """By BLAS, if there is its address in the row, else by loops."""
+    code, place = row.code, row.place
+    gemm = code.load(ADDRESS, place("gemm"))
+    with code.when(gemm.ne(code.number(0, ADDRESS))) as large:
+        # BLAS goes by columns, for which a row of ours is a column: c' = b' a'.
+        code.call_at(
+            gemm, None, place("of_b"), place("of_a"), place("n"), place("m"), place("k"), place("one"), b,
+            place("by_b"), a, place("by_a"), place("adds"), c, place("by_c"),
+        )  # fmt: skip
+    with code.otherwise(large):
+        by_loops(row, a, b, c)
+
+
+def by_loops(row: _Row, a: Value, b: Value, c: Value) -> None:
     """Some columns of a row at a time."""
+    with row.code.loop(0, row.word("m")) as i:
+        _columns(row, i, a, b, c, row.code.index(0))
+
+
+def by_blocks(row: _Row, a: Value, b: Value, c: Value) -> None:
+    """The same, for large matrices too: as many columns at a time as registers hold."""
+    code, type_, word = row.code, row.type, row.word
     n, size, lanes = word("n"), type_.bits // 8, type_.lanes
-    with code.loop(0, word("m")) as i, code.loop(0, n, lanes) as j:
+    width = _AT_ONCE * lanes
+    whole = n - code.make("irem", INDEX, n, code.index(width))
+    if lanes > 1:  # which load what lies side by side
+        whole = code.sel(word("b_right").eq(size), whole, code.index(0))
+    with code.loop(0, word("m")) as i:
+        line = code.shift(a, i * word("a_down"))
+        with code.loop(0, whole, width) as j:
+            to = code.shift(c, i * word("c_down") + j * size)
+            totals = [code.variable(code.number(0.0, type_)) for _ in range(_AT_ONCE)]
+            with code.when(word("adds").ne(0)):
+                for k, total in enumerate(totals):
+                    code.set(total, code.load(type_, to.at(k * lanes, size)))
+            with code.loop(0, word("k")) as p:
+                x = code.splat(code.load(type_.one, code.shift(line, p * word("a_right"))), lanes)
+                block = code.shift(b, p * word("b_down") + j * word("b_right"))
+                for k, total in enumerate(totals):
+                    y = code.load(type_, code.shift(block, word("b_right") * (k * lanes)))
+                    code.set(total, code.fma(x, y, code.get(total)))
+            for k, total in enumerate(totals):
+                code.store(code.get(total), to.at(k * lanes, size))
+        _columns(row, i, a, b, c, whole)
+
+
+def _columns(row: _Row, i: Value, a: Value, b: Value, c: Value, begin: Value) -> None:
+    """The columns of a row from this one on."""
+    code, type_, word = row.code, row.type, row.word
+    n, size, lanes = word("n"), type_.bits // 8, type_.lanes
+    with code.loop(begin, n, lanes) as j:
         left = n - j
         to = code.shift(c, i * word("c_down") + j * size)
         total = code.variable(code.number(0.0, type_))
         with code.when(word("adds").ne(0)):
             code.set(total, code.load(type_, to, left))
-        row, column = code.shift(a, i * word("a_down")), code.shift(b, j * word("b_right"))
+        line, column = code.shift(a, i * word("a_down")), code.shift(b, j * word("b_right"))
         with code.when(word("b_right").eq(size)) as dense:
-            _add(code, total, row, column, left, None, word)
+            _add(code, total, line, column, left, None, word)
         with code.otherwise(dense):
-            _add(code, total, row, column, left, word("b_right"), word)
+            _add(code, total, line, column, left, word("b_right"), word)
         code.store(code.get(total), to, left)
 
 
@@ -115,8 +167,10 @@ def _add(
         code.set(total, code.fma(x, y, code.get(total)))
 
 
-def data(a: Matrices, b: Matrices, c: Matrices, dtype: np.dtype[Any], adds: bool = False) -> list[int]:
-    """The row's data; the leading dimensions have been broadcast."""
+def data(
+    a: Matrices, b: Matrices, c: Matrices, dtype: np.dtype[Any], adds: bool = False, blas: bool = True
+) -> list[int]:
+    """The row's data; the leading dimensions have been broadcast. `blas`: large ones are left to it."""
     (m, k), n, size = a.shape[-2:], b.shape[-1], dtype.itemsize
     batch = c.shape[:-2]
     small = m * n * k <= (SMALL if b.strides[-1] == size or n < 2 else SMALL_APART)
@@ -125,7 +179,7 @@ def data(a: Matrices, b: Matrices, c: Matrices, dtype: np.dtype[Any], adds: bool
     one, more = numbers.view(np.int64).tolist()
     (of_a, by_a), (of_b, by_b) = (_direction(x, size) for x in (a, b))
     fields = {
-        "gemm": 0 if small else gemm(dtype), "m": m, "n": n, "k": k, "one": one, "adds": more,
+        "gemm": 0 if small or not blas else gemm(dtype), "m": m, "n": n, "k": k, "one": one, "adds": more,
         "of_a": of_a, "of_b": of_b, "by_a": by_a, "by_b": by_b, "by_c": max(c.strides[-2] // size, n, 1),
         "count": prod(batch), "rank": len(batch),
         "a": a.base, "a_at": a.offset, "a_down": a.strides[-2], "a_right": a.strides[-1],

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from pullback.compiler.native import simple
 from pullback.compiler.native.kernel import Kernel, Place
-from pullback.compiler.native.nodes import DOT, LEAVES, MAP, WRITE, Map, Node, Window
+from pullback.compiler.native.nodes import APART, CHECK, LEAVES, MAP, WRITE, Map, Node, Window
 from pullback.compiler.native.product import Product
 from pullback.compiler.native.schedule import LATE, Nest, alive
+from pullback.compiler.native.solo import Solo
 
 _ALIGNED = 64
 
@@ -54,10 +55,10 @@ def stored(nests: Sequence[Nest], wanted: Iterable[Node]) -> set[int]:
     found = {node.number for node in wanted}
     for nest in nests:
         for member in nest.members.values():
-            if member.level == LATE:
+            if member.level == LATE and member.node.op != CHECK:
                 found.add(member.node.number)
             for x in member.node.windows():
-                if x.node.op not in LEAVES and (x.node.number not in nest.members or member.node.op == DOT):
+                if x.node.op not in LEAVES and (x.node.number not in nest.members or member.node.op in APART):
                     found.add(x.node.number)
     return found
 
@@ -130,7 +131,7 @@ class Memory:
         if place.base == 0:
             self._free.append((place.offset, _rounded(_bytes(node))))
 
-    def of_kernel(self, kernel: Kernel | Product) -> dict[object, Place]:
+    def of_kernel(self, kernel: Kernel | Product | Solo) -> dict[object, Place]:
         """The places for a kernel, its rows' buffers behind the workspace of all."""
         found = dict(self.places)
         offset = self.size
@@ -140,7 +141,7 @@ class Memory:
         return found
 
     @staticmethod
-    def of_rows(kernels: Iterable[Kernel | Product]) -> int:
+    def of_rows(kernels: Iterable[Kernel | Product | Solo]) -> int:
         """The bytes that the rows' buffers of the kernels take at most."""
         return max((sum(map(_rounded, kernel.buffers.values())) for kernel in kernels), default=0)
 

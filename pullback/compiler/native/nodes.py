@@ -5,6 +5,8 @@
     reduce  over some dimensions: a sum, a product, a maximum, a minimum
     write   a window of an array gets, or is increased by, other numbers; the rest stays
     dot     a product of matrices
+    alone   a step with an order of its own: running sums, factors of matrices
+    check   nothing: where one of these truth values is true, the run ends
 
 A node has no dimension of one element: these are of windows. No view is a node. A window has a shape, a stride for each
 dimension and an offset, in elements of the node's memory; broadcasting is a stride of 0.
@@ -28,6 +30,9 @@ GATHER: Final = "gather"
 REDUCE: Final = "reduce"
 WRITE: Final = "write"
 DOT: Final = "dot"
+ALONE: Final = "alone"
+CHECK: Final = "check"
+APART: Final = frozenset({DOT, ALONE})  # which share no nest
 LEAVES: Final = frozenset({INPUT, CONSTANT})
 
 Strides: TypeAlias = tuple[int, ...]
@@ -89,15 +94,42 @@ class Dot(NamedTuple):
     n: int
 
 
+class Alone(NamedTuple):
+    """A step with an order of its own: see `solo.py`.
+
+    Attributes
+    ----------
+    name : str
+        Of the kernel.
+    sizes : tuple of int
+        That it is told.
+    items : tuple of shapes
+        Of one item of each operand, and of the result.
+    batch : tuple of int
+        The leading dimensions of all.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    items: tuple[Shape, ...]
+    batch: Shape
+
+
+class Check(NamedTuple):
+    """A look at truth values: `bits` are those of the numbers that were compared."""
+
+    bits: int
+
+
 class Node:
     """An array of a native program.
 
     Attributes
     ----------
     op : str
-        INPUT, CONSTANT, MAP, GATHER, REDUCE, WRITE or DOT.
+        INPUT, CONSTANT, MAP, GATHER, REDUCE, WRITE, DOT, ALONE or CHECK.
     attr
-        Of an input its place, of a constant the array; else Map, Index, Reduce, Write or Dot.
+        Of an input its place, of a constant the array; else Map, Index, Reduce, Write, Dot, Alone or Check.
     operands : tuple of Window or number
         What it reads; of a write the target comes first; of a gather the index comes last, and the array has the
         shape of the result, as it lies at index 0.
@@ -119,7 +151,7 @@ class Node:
     @property
     def space(self) -> Shape:
         """The shape over which it runs."""
-        if self.op == REDUCE:
+        if self.op in (REDUCE, CHECK):
             return self.operands[0].shape  # type: ignore[no-any-return]
         return self.operands[1].shape if self.op == WRITE else self.shape
 
@@ -162,6 +194,11 @@ class Window(NamedTuple):
     def only(self, dims: Sequence[int]) -> Window:
         """These dimensions, in this order, at the first place of the others."""
         return self._replace(shape=tuple(self.shape[d] for d in dims), strides=tuple(self.strides[d] for d in dims))
+
+    def swapped(self) -> Window:
+        """The last two dimensions exchanged."""
+        *lead, rows, columns = range(len(self.shape))
+        return self.only([*lead, columns, rows])
 
     def spread(self, shape: Shape) -> Window:
         """Broadcast to a shape."""

@@ -36,11 +36,16 @@ def scalar(attr: Map, operands: Sequence[Any]) -> Scalar:
 
 @lru_cache(maxsize=4096)
 def _scalar(attr: Map, form: tuple[Any, ...]) -> Scalar:
-    kinds = [Type("m" if x == "b" else attr.kind, attr.bits) if type(x) is str else None for x in form]
+    kinds = [Type(_kind(x, attr.kind), attr.bits) if type(x) is str else None for x in form]
     numbers = [None if type(x) is str else x[2] for x in form]
     code = _written("rule", attr, Type(attr.kind, attr.bits), numbers, kinds)
     assert code.returns is not None
     return Scalar(code.returns, tuple(x.op for x in code.body if isinstance(x, Value) and x.op != "const"))
+
+
+def _kind(given: str, computed: str) -> str:
+    """The kind of an operand of this kind, in a map that computes with that one: whole numbers count as floats."""
+    return "m" if given == "b" else "f" if given == "f" else computed
 
 
 def applied(attr: Map, code: Code, type_: Type, args: Sequence[Any]) -> Value:

@@ -99,7 +99,9 @@ def in_parts(
             for x in step.results
             if x.number in ends or (step not in seen and x.number in read)
         }
-        if wanted:
+        if not wanted:
+            found += needed(own, ())  # what may raise an error
+        else:
             own = needed(own, wanted.values())
             given = {x.number: x for step in own for x in step.values() if x.number not in known}
             found.append(NativePart(graph, own, list(given.values()), list(wanted.values()), toolchain, numpys))

@@ -74,9 +74,10 @@ def of_masks(rule: Callable[..., Value]) -> Rule:
     """The same for bools alone: of whole numbers the kernel takes the bits."""
 
     def made(c: Code, t: Type, *args: Argument) -> Value:
-        if not all(isinstance(x, Value) and x.type.kind == "m" for x in args):
+        masks = [x for x in args if isinstance(x, Value)]
+        if not masks or not all(x.type.kind == "m" if isinstance(x, Value) else type(x) is bool for x in args):
             raise NoRuleError("bits of whole numbers")
-        return rule(c, *args)
+        return rule(c, *(x if isinstance(x, Value) else c.number(x, masks[0].type) for x in args))
 
     return made
 

@@ -19,13 +19,13 @@ class Product:
         Empty: it needs no memory of a row.
     """
 
-    def __init__(self, node: Node, lanes: int) -> None:
-        self._node, self.buffers = node, dict[int, int]()
+    def __init__(self, node: Node, lanes: int, blas: bool) -> None:
+        self._node, self._blas, self.buffers = node, blas, dict[int, int]()
         self.form = Type("f", 8 * node.dtype.itemsize, lanes)
 
     def write(self) -> Code:
         """The function."""
-        return matrices.kernel(self.form)
+        return matrices.kernel(self.form, matrices.large_or_small if self._blas else matrices.by_blocks)
 
     def data(self, places: dict[object, Place]) -> list[int]:
         """The row of data: see `matrices`."""
@@ -41,4 +41,4 @@ class Product:
         shape = (*attr.batch, attr.m, attr.n)
         result = Window(node, shape, contiguous(shape), 0)
         a, b = node.windows()
-        return matrices.data(lies(a), lies(b), lies(result), node.dtype)
+        return matrices.data(lies(a), lies(b), lies(result), node.dtype, blas=self._blas)

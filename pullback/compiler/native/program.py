@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,25 @@ from pullback.compiler.native.functions import helpers
 from pullback.compiler.native.kernel import Kernel, Place
 from pullback.compiler.native.lowering import Lowering
 from pullback.compiler.native.memory import Memory, settled, stored
-from pullback.compiler.native.nodes import CONSTANT, INPUT, Node
+from pullback.compiler.native.nodes import CHECK, CONSTANT, DOT, INPUT, Node
 from pullback.compiler.native.outlined import Outlined
 from pullback.compiler.native.product import Product
 from pullback.compiler.native.schedule import Nest, scheduled
+from pullback.compiler.native.solo import Solo
 from pullback.core.tensor import ndarray
 
-_AREAS = ("pointwise", "reductions", "rows", "windows", "products", "indices")
+_AREAS = (
+    "pointwise",
+    "reductions",
+    "rows",
+    "windows",
+    "products",
+    "indices",
+    "triangles",
+    "spatial",
+    "running",
+    "matrices",
+)
 _LONG = 20_000  # elements of all nests together, from which on other threads of Python run meanwhile
 
 
@@ -32,8 +44,27 @@ def load_rules() -> None:
         import_module(f"pullback.compiler.native.rules.{area}")
 
 
-class Native:
-    """The program that computes some values of a graph from others.
+class Target(NamedTuple):
+    """The machine that kernels are written for.
+
+    Attributes
+    ----------
+    vector_bytes : int
+        Of a register; 0 for scalars alone.
+    blas : bool
+        Large products of matrices are BLAS's.
+    """
+
+    vector_bytes: int
+    blas: bool
+
+    def lanes(self, bits: int) -> int:
+        """How many numbers of so many bits are computed at a time."""
+        return max(1, self.vector_bytes * 8 // bits)
+
+
+class Kernels:
+    """The kernels that compute some values of a graph from others, and the data of each.
 
     Parameters
     ----------
@@ -44,6 +75,7 @@ class Native:
         Each has a rule.
     results : sequence of Value
         One may stand several times: each has memory of its own.
+    target : Target
     ordered : bool
         Results lie in C order, and not as they did at the trace.
 
@@ -53,45 +85,65 @@ class Native:
         One kernel for each nest.
     module : Module
         The distinct functions.
+    names : list of str
+        For each kernel that of its function.
+    data : list of list of int
+        For each kernel its row, by which it finds its bases: the workspace, inputs, constants, results.
+    constants : list of ndarray
     workspace : int
         Bytes that it needs besides its results.
     """
 
+    lowering: type[Lowering] = Lowering
+
     def __init__(
-        self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value],
-        tool: toolchain.Toolchain, ordered: bool = False,
+        self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value], target: Target,
+        ordered: bool = False,
     ) -> None:  # fmt: skip
-        self._inputs, self._results, self._tool = inputs, results, tool
-        lowering = Lowering(graph, results)
+        self._target = target
+        lowering = self.lowering(graph, results)
         for value in inputs:
             lowering.input(value)
         for step in steps:
             if not lowering.take(step):
                 raise AssertionError(f"{step} has no rule")
         wanted = _apart(lowering, results, ordered)
-        nodes = settled(lowering.nodes, wanted)
-        self.nests = scheduled(nodes, wanted)
-        kept = stored(self.nests, wanted)
+        needed = [*wanted, *lowering.checks]
+        nodes = settled(lowering.nodes, needed)
+        self.nests = scheduled(nodes, needed)
+        kept = stored(self.nests, [node for node in needed if node.op != CHECK])
         leaves = [node for node in nodes if node.op == CONSTANT]
         self.constants: list[ndarray] = [node.attr for node in leaves]
         memory = Memory(self.nests, kept, _given(nodes, leaves, wanted, len(inputs)))
         outlined = Outlined(nodes)
         self.kernels = [self._kernel(nest, kept, outlined) for nest in self.nests]
         self.workspace = memory.size + memory.of_rows(self.kernels)
-        self._data = [kernel.data(memory.of_kernel(kernel)) for kernel in self.kernels]
-        self.module, self._names = _module(self.kernels, outlined)
+        self.data = [kernel.data(memory.of_kernel(kernel)) for kernel in self.kernels]
+        self.module, self.names = _module(self.kernels, outlined)
         self.work = sum(prod(nest.space) for nest in self.nests)
+
+    def _kernel(self, nest: Nest, kept: set[int], outlined: Outlined) -> Kernel | Product | Solo:
+        lanes = self._target.lanes(nest.bits)
+        if nest.apart is not None:
+            return Product(nest.apart, lanes, self._target.blas) if nest.apart.op == DOT else Solo(nest.apart)
+        return Kernel(nest, kept, lanes, outlined)
+
+
+class Native(Kernels):
+    """The program of these kernels in machine code: see Kernels for the parameters."""
+
+    def __init__(
+        self, graph: Graph, inputs: Sequence[Value], steps: Sequence[Step], results: Sequence[Value],
+        tool: toolchain.Toolchain, ordered: bool = False,
+    ) -> None:  # fmt: skip
+        self._inputs, self._results, self._tool = inputs, results, tool
+        target = Target(toolchain.vector_bytes() if tool.vectors else 0, blas=True)
+        super().__init__(graph, inputs, steps, results, target, ordered)
 
     def _type(self, x: Value) -> Type:
         """The type of vectors of a result's elements."""
         bits = 8 * x.dtype.itemsize
-        return Type("f", bits, toolchain.vector_bytes() * 8 // bits if self._tool.vectors else 1)
-
-    def _kernel(self, nest: Nest, kept: set[int], outlined: Outlined) -> Kernel | Product:
-        lanes = toolchain.vector_bytes() * 8 // nest.bits if self._tool.vectors else 1
-        if nest.product is not None:
-            return Product(nest.product, lanes)
-        return Kernel(nest, kept, lanes, outlined)
+        return Type("f", bits, self._target.lanes(bits))
 
     def loaded(
         self,
@@ -122,7 +174,7 @@ class Native:
         """
         library = self._tool.build(self.module, toolchain.store())
         libraries, words = [library], list[int]()
-        for name, data in zip(self._names, self._data, strict=True):
+        for name, data in zip(self.names, self.data, strict=True):
             words += [2 + len(data), library.address(name), *data]
         first = 1 + len(self._inputs) + len(self.constants)
         watching = [(nr, self._results[nr], nans.watch(self._type(self._results[nr]))) for nr in suspect]
@@ -157,7 +209,7 @@ def _given(nodes: Sequence[Node], constants: Sequence[Node], wanted: Sequence[No
     return found | {node.number: Place(first + nr, 0) for nr, node in enumerate(wanted)}
 
 
-def _module(kernels: Sequence[Kernel | Product], outlined: Outlined) -> tuple[Module, list[str]]:
+def _module(kernels: Sequence[Kernel | Product | Solo], outlined: Outlined) -> tuple[Module, list[str]]:
     """(the module of the distinct functions, the name of each kernel's)."""
     by_form: dict[Hashable, Code] = {}
     forms = [kernel.form for kernel in kernels]

@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from pullback.compiler.native.nodes import DOT, GATHER, LEAVES, MAP, REDUCE, WRITE, Node, Window
+from pullback.compiler.native.nodes import APART, CHECK, GATHER, LEAVES, MAP, REDUCE, WRITE, Node, Window
 from pullback.core.types import Shape
 
 ELEMENT: Final = "element"  # one for each point of the space
@@ -62,16 +62,18 @@ class Nest:
         Of its numbers.
     members : dict of int to Member
         By the nodes' numbers, in order.
+    apart : Node or None
+        The only one, which has a kernel of its own.
     """
 
-    def __init__(self, space: Shape, bits: int, product: Node | None = None) -> None:
-        self.space, self.bits, self.product = space, bits, product
+    def __init__(self, space: Shape, bits: int, apart: Node | None = None) -> None:
+        self.space, self.bits, self.apart = space, bits, apart
         self.rows: int | None = None
         self.members: dict[int, Member] = {}
 
     def take(self, node: Node, inside: Sequence[Window]) -> bool:
         """Take a node in, which reads these windows of members; False if it does not fit."""
-        if self.product is not None or node.op == DOT or len(self.members) >= _MOST or _bits(node) != self.bits:
+        if self.apart is not None or node.op in APART or len(self.members) >= _MOST or _bits(node) != self.bits:
             return False
         if node.op == GATHER and inside:  # what it reads elsewhere must be whole
             return False
@@ -141,7 +143,7 @@ def scheduled(nodes: Iterable[Node], wanted: Iterable[Node]) -> list[Nest]:
         if node.op == WRITE:  # after all who read what was there
             target = node.operands[0].node
             first = max(first, readers.get(target.number, -1) + 1, where.get(target.number, -1) + 1)
-        key = (node.space, _bits(node)) if node.op != DOT else node.number
+        key = (node.space, _bits(node)) if node.op not in APART else node.number
         places = by_space.setdefault(key, [])
         rows = by_space.setdefault((len(node.space), node.space, "rows"), [])
         for nr in sorted({*places[bisect_left(places, first) :], *rows[bisect_left(rows, first) :]}):
@@ -149,9 +151,9 @@ def scheduled(nodes: Iterable[Node], wanted: Iterable[Node]) -> list[Nest]:
                 break
         else:
             nr = len(nests)
-            nests.append(nest := Nest(node.space, _bits(node), node if node.op == DOT else None))
+            nests.append(nest := Nest(node.space, _bits(node), node if node.op in APART else None))
             places.append(nr)
-            if node.op == DOT:
+            if node.op in APART:
                 nest.members[node.number] = Member(node, LATE, 0, False)
             else:
                 assert nest.take(node, [])
@@ -177,4 +179,4 @@ def alive(nodes: Iterable[Node], wanted: Iterable[Node]) -> list[Node]:
 
 
 def _bits(node: Node) -> int:
-    return node.attr.bits if node.op == MAP else 8 * node.dtype.itemsize  # type: ignore[no-any-return]
+    return node.attr.bits if node.op in (MAP, CHECK) else 8 * node.dtype.itemsize  # type: ignore[no-any-return]

@@ -290,6 +290,8 @@ REDUCTIONS = {
     "logsumexp": pb.logsumexp,
     "var": pb.var,
     "norm": lambda x, d, keepdim: pb.linalg.vector_norm(x, 2, d, keepdim),
+    "std": lambda x, d, keepdim: pb.std(x, d, correction=0, keepdim=keepdim),
+    "largest norm": lambda x, d, keepdim: pb.linalg.vector_norm(x, math.inf, d, keepdim),
 }
 
 
@@ -506,6 +508,117 @@ def _deeper(graph, x):
     return x
 
 
+def _extreme(graph, x):
+    d, keepdim = graph.dim(x), graph.rng.random() < 0.5
+    how = graph.rng.choice(["max", "min", "argmax", "all", "prod", "any", "count", "var_mean"])
+    if how in ("max", "min"):
+        values, places = getattr(x, how)(d, keepdim=keepdim)
+        return [values, values * places]
+    if how == "argmax":
+        return pb.argmax(x, d, keepdim=keepdim) * x.sum()
+    if how == "all":
+        return x.max() - x.min()
+    if how == "prod":
+        return pb.prod(x, d, keepdim)
+    if how == "any":
+        return pb.any(x > 1, d, keepdim).to(x.dtype) - pb.all(x > -1, d, keepdim).to(x.dtype) * 2
+    if how == "count":
+        return pb.count_nonzero(x > 0, d) * x.sum()
+    return list(pb.var_mean(x, d, keepdim=keepdim))
+
+
+def _spatial(graph, x):
+    """Convolution and pooling of one or two dimensions."""
+    rng, dtype = graph.rng, np.dtype(x.dtype).name
+    dims = rng.choice([1, 2])
+    flat = x.flatten()[: 2 * 3 * 6**dims]
+    n = int((flat.numel() // 6) ** (1 / dims))
+    if n < 4:
+        return x
+    x = flat[: 6 * n**dims].reshape(*rng.choice([(2, 3), (1, 6), (3, 2)]), *[n] * dims)
+    kernel, stride, dilation = rng.randint(1, 3), rng.randint(1, 3), rng.choice([1, 1, 2])
+    if dilation * (kernel - 1) >= n:
+        dilation = kernel = 1
+    how = rng.choice(["conv", "conv", "transposed", "max", "average", "adaptive"])
+    if how == "max":
+        values, places = (
+            F.max_pool2d(x, kernel, stride, kernel // 2, dilation, return_indices=True)
+            if dims == 2
+            else (F.max_pool1d(x, kernel, stride, kernel // 2, dilation, return_indices=True))
+        )
+        return [values, values * places]
+    if how == "average":
+        return (F.avg_pool1d, F.avg_pool2d)[dims - 1](x, kernel, stride, kernel // 2)
+    if how == "adaptive":
+        return (F.adaptive_max_pool1d, F.adaptive_max_pool2d)[dims - 1](x, rng.randint(1, n))
+    groups = rng.choice([1, x.shape[1]])
+    if how == "transposed":
+        w = graph.given((x.shape[1], 2, *[kernel] * dims), dtype)
+        return (F.conv_transpose1d, F.conv_transpose2d)[dims - 1](x, w, None, stride, kernel // 2, 0, groups, dilation)
+    w = graph.given((2 * groups, x.shape[1] // groups, *[kernel] * dims), dtype)
+    bias = graph.given((2 * groups,), dtype) if rng.random() < 0.5 else None
+    return (F.conv1d, F.conv2d)[dims - 1](x, w, bias, stride, rng.randint(0, 2), dilation, groups)
+
+
+def _running(graph, x):
+    if not x.ndim:
+        return x.cumsum(0)
+    how, d = graph.rng.choice(["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"]), graph.dim(x)
+    if how == "cumprod":
+        return pb.cumprod(x * 0.5 + 1, d)
+    found = getattr(pb, how)(x, d)
+    return [found[0], found[0] * found[1]] if how in ("cummax", "cummin") else found
+
+
+def _matrices(graph, x):
+    """Systems of small matrices, far from singular."""
+    n, dtype = graph.rng.choice([1, 2, 3, 5]), np.dtype(x.dtype).name
+    flat = x.flatten()
+    if flat.numel() < n * n:
+        return x
+    batch = graph.rng.randint(1, min(3, flat.numel() // (n * n)))
+    a = pb.tanh(flat[: batch * n * n].reshape(batch, n, n)) * 0.4
+    a = (a + pb.eye(n, dtype=x.dtype) * (n + 1))[0 if graph.rng.random() < 0.3 else slice(None)]
+    how = graph.rng.choice(["solve", "inv", "det", "slogdet", "cholesky", "triangular", "swapped"])
+    b = graph.given((n, graph.rng.randint(1, 3)), dtype)
+    if how == "solve":
+        return pb.linalg.solve(a, b)
+    if how == "cholesky":
+        return pb.linalg.cholesky(a @ a.mT, upper=graph.rng.random() < 0.5)
+    if how == "triangular":
+        left, upper = graph.rng.random() < 0.5, graph.rng.random() < 0.5
+        return pb.linalg.solve_triangular(
+            a, b if left else b.mT, upper=upper, left=left, unitriangular=graph.rng.random() < 0.3
+        )
+    if how == "slogdet":
+        return list(pb.linalg.slogdet(a))
+    if how == "swapped":
+        return pb.linalg.solve(a.flip(-1), b)
+    return getattr(pb.linalg, how)(a)
+
+
+def _parts_and_zeros(graph, x):
+    how = graph.rng.choice(["tril", "triu", "diagonal", "diag_embed", "outer", "tile", "roll", "full", "mirrored"])
+    if how == "tile":
+        return pb.tile(x, [graph.rng.randint(1, 3) for _ in range(x.ndim)])
+    if how == "roll":
+        return x.roll([graph.rng.randint(-3, 3) for _ in range(x.ndim)], list(range(x.ndim)))
+    if how == "full":
+        return x * pb.full_like(x, 0.25) + x.new_zeros(x.shape)
+    if how == "outer":
+        return pb.outer(x.flatten()[:20], x.flatten()[:7])
+    if how == "diag_embed":
+        return pb.diag_embed(x, graph.rng.randint(-1, 1)) if x.ndim < 3 else x
+    if x.ndim < 2:
+        return x
+    if how == "diagonal":
+        return x.diagonal(graph.rng.randint(-1, 0), 0, 1) * 2
+    if how == "mirrored":
+        n = min(x.shape[-2:])
+        return pb.linalg.eigvalsh(x[..., :n, :n]) if n < 6 else x
+    return getattr(pb, how)(x, graph.rng.randint(-2, 2))
+
+
 def _by_numpy(graph, x):
     """Steps without rules, between others."""
     return graph.rng.choice(
@@ -560,6 +673,12 @@ STATEMENTS |= {
     "write": _written,
     "write too": _written,
     "chunks": _chunks,
+    "extreme": _extreme,
+    "parts": _parts_and_zeros,
+    "running": _running,
+    "matrices": _matrices,
+    "spatial": _spatial,
+    "spatial too": _spatial,
     "numpy": _by_numpy,
     "whole": _whole,
     "whole too": _whole,
@@ -585,7 +704,10 @@ def natively(program, tool):
     return made if any(isinstance(part, NativePart) for part in made.parts) else None
 
 
-_PRODUCTS = {"matmul", "mm", "bmm", "mv", "dot", "linear", "einsum_pair"}
+_PRODUCTS = {
+    "matmul", "mm", "bmm", "mv", "dot", "linear", "einsum_pair",
+    "convolution", "convolution_input", "convolution_weight",
+}  # fmt: skip
 
 
 class Fallback(Exception):

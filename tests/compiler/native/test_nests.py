@@ -3,12 +3,14 @@
 import ctypes
 import os
 import warnings
+from math import prod
 
 import numpy as np
 import pytest
 
 import pullback as pb
 from pullback.compiler.native.code import Module
+from pullback.compiler.native.lowering import Lowering
 from pullback.compiler.native.parts import NativePart
 from tests.compiler.native import graphs
 
@@ -150,6 +152,9 @@ def test_long_sums_down_short_rows_are_as_exact_as_numpys(tool, size):
         (lambda x, i: pb.func.grad(lambda x: F.cross_entropy(x, i))(x), [-17, 1, 2]),
         (lambda x, i: pb.index_select(x, 1, i) * 2, [0, 17, 1]), (lambda x, i: F.embedding(i, x) * 2, [0, -1, 2]),
         (lambda x, i: pb.gather(x, 1, i.unsqueeze(1)) * 2, [0, -18, 1]),
+        (lambda x, i: (F.embedding(i, x), x * 2)[1], [0, -1, 2]), (lambda x, i: F.embedding(i, x).sum(), [0, 3, 2]),
+        (lambda x, i: pb.func.grad(lambda x: F.embedding(i, x).sum())(x), [0, 3, 2]),
+        (lambda x, i: F.nll_loss(x, i) * 1, [0, -1, 2]),
         (lambda x, i: x[:, i] * 2, [1, 2, 40]), (lambda x, i: x[i, i] * 2, [1, 2, 3]),
     ],
 )  # fmt: skip
@@ -211,12 +216,14 @@ def run_guarded(part, arrays, tool, at_end):
         bases += [placed(x) for x in arrays]
         bases += [placed(x) for x in program.constants]
         outs = [
-            np.empty_like(np.lib.stride_tricks.as_strided(np.empty(1, x.dtype), x.shape, x.strides))
+            np.lib.stride_tricks.as_strided(
+                np.empty(prod(x.shape), x.dtype), x.shape, [s * x.dtype.itemsize for s in Lowering.layout(x)]
+            )
             for x in part.results
         ]
         places = [guarded.room(x.nbytes, at_end) for x in outs]
         table = np.array([*bases, *places], np.int64)
-        for name, data in zip(program._names, program._data, strict=True):
+        for name, data in zip(program.names, program.data, strict=True):
             row = np.array(data, np.int64)
             kernel = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(library.address(name))
             assert kernel(table.ctypes.data, row.ctypes.data) == 0

@@ -28,7 +28,7 @@ def windowed_max(self, windows):
         return found
     for axis, of_windows in zip(range(self.ndim - 1, -1, -1), reversed(windows), strict=False):
         size = values.shape[axis]
-        here, positions = _plan(of_windows, size)
+        here, positions = reading_plan(of_windows, size)
         parts = [_read(values, at, axis) for at in positions]
         values, taken = (_max_of if has_nan else _max_without_nan)(parts)
         line = np.arange(len(here)) * here.shape[1]
@@ -43,7 +43,7 @@ def _max_at_once(x, windows):
     """The same for windows of few places at equal distances, inside of x, which has no NaN; else None."""
     size, base, offsets, positions = x.shape[x.ndim - len(windows) :], 0, 0, []
     for n, of_windows in zip(size, windows, strict=True):
-        here, found = _plan(of_windows, n)
+        here, found = reading_plan(of_windows, n)
         if not all(isinstance(at, slice) and at.step == found[0].step for at in found):
             return None
         positions.append(found)
@@ -58,7 +58,7 @@ def _max_at_once(x, windows):
 
 
 @functools.lru_cache(maxsize=128)
-def _plan(windows, size):
+def reading_plan(windows, size):
     """(the places to read, what to read at once for each place inside a window)."""
     here = _inside(_even(*windows) if len(windows) == 2 else _regular(*windows), size)
     return here, tuple(_positions(column) for column in here.T)

@@ -83,6 +83,74 @@ def _gather_backward(lowering: Lowering, step: Step) -> bool:
     return lowering.gives(step, lowering.scatter(zeros, where, lowering.window(grad), lowering.window(index), at))
 
 
+@lowers("value_selecting_reduction_backward")
+def _selecting_backward(lowering: Lowering, step: Step) -> bool:
+    """Each gradient at the place that a reduction has selected."""
+    grad, dim, index, shape, keepdim = step.args
+    if not (_are(step.results[0].dtype, grad) and grad.dtype in FLOATS and _are(WHOLE, index) and shape):
+        return False
+    d = dim % len(shape)
+    zeros = lowering.zeros(tuple(shape), grad.dtype)
+    where, at = _without(zeros, d, 1)
+    given, places = lowering.window(grad), lowering.window(index)
+    return lowering.gives(step, lowering.scatter(zeros, where, _with(given, d, keepdim), _with(places, d, keepdim), at))
+
+
+def _with(x: Window, d: int, there: bool) -> Window:
+    """The window with a dimension of one element, if that is not there."""
+    if there:
+        return x
+    return x._replace(shape=(*x.shape[:d], 1, *x.shape[d:]), strides=(*x.strides[:d], 0, *x.strides[d:]))
+
+
+@lowers("placed_along")
+def _placed_along(lowering: Lowering, step: Step) -> bool:
+    grad, shape, dim, index, adds = (*step.args, False)[:5]
+    if not (adds and _are(step.results[0].dtype, grad) and grad.dtype in FLOATS and _are(WHOLE, index) and shape):
+        return False
+    if index.shape != grad.shape:
+        return False
+    d = dim % len(shape)
+    zeros = lowering.zeros(tuple(shape), grad.dtype)
+    where, at = _without(zeros, d, index.shape[d])
+    where = where._replace(shape=index.shape)
+    return lowering.gives(step, lowering.scatter(zeros, where, lowering.window(grad), lowering.window(index), at))
+
+
+@lowers("embedding_rows")
+def _embedding_rows(lowering: Lowering, step: Step) -> bool:
+    index, weight = step.args[:2]
+    if not (_are(step.results[0].dtype, weight) and weight.dtype in FLOATS and _are(WHOLE, index)):
+        return False
+    if len(weight.shape) != 2:
+        return False
+    base, at, places = _rows_at(lowering, lowering.window(weight), index)
+    return lowering.gives(step, lowering.gather(base, places, at))
+
+
+@lowers("embedding_rows_backward")
+def _embedding_rows_backward(lowering: Lowering, step: Step) -> bool:
+    grad, index, rows, padding, by_frequency = step.args + (None, False)[len(step.args) - 3 :]
+    if not (_are(step.results[0].dtype, grad) and grad.dtype in FLOATS and _are(WHOLE, index)):
+        return False
+    if padding is not None or by_frequency:
+        return False
+    zeros = lowering.zeros((rows, grad.shape[-1]), grad.dtype)
+    where, at, places = _rows_at(lowering, zeros, index)
+    return lowering.gives(step, lowering.scatter(zeros, where, lowering.window(grad), places, at))
+
+
+def _rows_at(lowering: Lowering, table: Window, index: Value) -> tuple[Window, Index, Window]:
+    """(row 0 for each index, along what an index counts, the indices for each element of a row)."""
+    rows, width = table.shape
+    at = Index(table.strides[0] if rows > 1 else 0, rows)
+    base = table._replace(shape=(*index.shape, width), strides=(*[0] * len(index.shape), table.strides[1]))
+    # An index counts from the end, a row of an embedding does not: one below 0 becomes one that is too large.
+    rule = lambda c, t, i, count: c.sel(i < 0, count, i)  # noqa: E731
+    places = lowering.map("row", rule, [index, rows], shape=index.shape, dtype=WHOLE)
+    return base, at, places._replace(shape=base.shape, strides=(*places.strides, 0))
+
+
 # -- losses of classes -------------------------------------------------------------------------------------------------
 class _Classes:
     """The targets of a loss over rows of scores; those that are ignored count as class 0, and not at all."""
@@ -138,6 +206,20 @@ def _cross_entropy(lowering: Lowering, step: Step) -> bool:
     given = [classes.counts, total.only([0]), top.only([0]), chosen]
     rule = lambda c, t, m, s, top, x: c.sel(m, FUNCTIONS["log"](c, s) - (x - top), 0.0)  # noqa: E731
     losses = lowering.map("loss", rule, given, shape=target.shape, dtype=scores.dtype)
+    total, share = lowering.reduce("add", losses, [0]), classes.share(reduction)
+    return lowering.gives(step, lowering.map("div", simple.div, [total, share], step.results[0]))
+
+
+@lowers("nll_loss")
+def _nll_loss(lowering: Lowering, step: Step) -> bool:
+    scores, target, weight, reduction, ignored = step.args + (None, "mean", -100)[len(step.args) - 2 :]
+    if weight is not None or not _fits_classes(scores, target, reduction, ignored):
+        return False
+    classes = _Classes(lowering, scores, target, ignored)
+    base, at = _without(classes.x, 1, 1)
+    chosen = lowering.gather(base.only([0]), classes.places, at)
+    rule = lambda c, t, m, x: c.sel(m, -x, 0.0)  # noqa: E731
+    losses = lowering.map("less", rule, [classes.counts, chosen], shape=target.shape, dtype=scores.dtype)
     total, share = lowering.reduce("add", losses, [0]), classes.share(reduction)
     return lowering.gives(step, lowering.map("div", simple.div, [total, share], step.results[0]))
 

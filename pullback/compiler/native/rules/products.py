@@ -59,7 +59,7 @@ def _linear(lowering: Lowering, step: Step) -> bool:
     lead = a.shape[:-1]
     if len(a.shape) == 1:
         a = a._replace(shape=(1, *a.shape), strides=(0, *a.strides))
-    found = product(lowering, a, _swapped(b))
+    found = product(lowering, a, b.swapped())
     if not lead:
         found = found._replace(shape=found.shape[1:], strides=found.strides[1:])
     if bias is not None:
@@ -124,14 +124,8 @@ def product(lowering: Lowering, a: Window, b: Window) -> Window:
         y = b._replace(shape=long, strides=(*b.strides[:-2], 0, b.strides[-1], b.strides[-2]))
         return lowering.reduce("add", lowering.map("mul", simple.mul, [x, y], shape=long, dtype=dtype), [-1])
     if n < 16 and m >= 64:  # vectors of what follows run along the long dimension
-        return _swapped(_dot(lowering, _even(lowering, _swapped(b)), _even(lowering, _swapped(a)), batch))
+        return _dot(lowering, _even(lowering, b.swapped()), _even(lowering, a.swapped()), batch).swapped()
     return _dot(lowering, _even(lowering, a), _even(lowering, b), batch)
-
-
-def _swapped(x: Window) -> Window:
-    """The last two dimensions exchanged."""
-    *lead, rows, columns = range(len(x.shape))
-    return x.only([*lead, columns, rows])
 
 
 def _column(a: Window, p: int) -> Window:
@@ -155,6 +149,8 @@ def _even(lowering: Lowering, x: Window) -> Window:
 
 def _dot(lowering: Lowering, a: Window, b: Window, batch: Shape) -> Window:
     (m, k), n = a.shape[-2:], b.shape[-1]
+    if not lowering.calls and b.strides[-1] != 1:  # loops go along the rows of b
+        b = lowering.in_order(b)
     shape = (*batch, m, n)
     space = tuple(n for n in shape if n != 1)
     node = lowering.add(DOT, Dot(batch, m, k, n), (a, b), space, contiguous(space), a.node.dtype)

@@ -11,6 +11,8 @@ from pullback.compiler.native import simple
 from pullback.compiler.native.lowering import FLOATS, Lowering, lowers
 from pullback.compiler.native.nodes import Window
 
+_PLACES = 64  # of a window
+
 
 def _indexed(whole: Window, index: Any) -> Window | None:
     def part(probe: Any) -> Any:
@@ -40,6 +42,25 @@ def _slice_backward(lowering: Lowering, step: Step) -> bool:
     if where is None:
         return False
     return lowering.gives(step, lowering.write(zeros, where, lowering.window(value), adds=False))
+
+
+@lowers("unfold_backward")
+def _unfold_backward(lowering: Lowering, step: Step) -> bool:
+    """Each place of the windows added where it was taken from."""
+    grad, shape, dim, size, by = step.args
+    if type(grad) is not Value or grad.dtype not in FLOATS or grad.dtype != step.results[0].dtype:
+        return False
+    if not shape or size > _PLACES:
+        return False
+    d = dim % len(shape)
+    made, window, count = lowering.zeros(tuple(shape), grad.dtype), lowering.window(grad), grad.shape[d]
+    for k in range(size):
+        where = _indexed(made, (*[slice(None)] * d, slice(k, k + (count - 1) * by + 1, by)))
+        value = _indexed(window, (..., k))
+        if where is None or value is None:
+            return False
+        made = lowering.write(made, where, value, adds=True)
+    return lowering.gives(step, made)
 
 
 @lowers(added_at)
