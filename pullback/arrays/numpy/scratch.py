@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 import threading
 import weakref
 from collections import deque
@@ -27,6 +26,11 @@ class DiskLimitError(OSError):
     """An array that would make the file larger than it may be."""
 
 
+def _pages(nbytes: int) -> int:
+    """The bytes of the file that so many take."""
+    return -(-nbytes // _PAGE) * _PAGE
+
+
 class _Map(mmap.mmap):
     """A part of the file in memory. It keeps that part from being used again while arrays lie in it."""
 
@@ -40,7 +44,7 @@ class Stored:
 
     def __init__(self, file: _File, start: int, length: int, form: tuple[Any, ...]) -> None:
         self._file, self._start, self._length, self._form = file, start, length, form
-        weakref.finalize(self, file.returned.append, (start, length)).atexit = False
+        weakref.finalize(self, file.returned.append, (start, _pages(length))).atexit = False
 
     def _map(self) -> _Map:
         mapped = _Map(self._file.number, self._length, access=mmap.ACCESS_COPY, offset=self._start)
@@ -64,6 +68,8 @@ class _File:
     """The file of one process: which parts of it are free."""
 
     def __init__(self, folder: Any, limit: int | None) -> None:
+        import tempfile  # which importing the package would be slower for
+
         self.process = os.getpid()
         self._handle = cast("BinaryIO", tempfile.TemporaryFile(prefix="pullback-", dir=folder, buffering=0))  # noqa: SIM115
         self.number = self._handle.fileno()
@@ -85,10 +91,9 @@ class _File:
         shown = array.ravel(order="K").view(np.uint8)  # no copy of what is contiguous in any order of its dimensions
         strides = np.empty_like(array, order="K").strides
         with self._lock:
-            length = -(-shown.nbytes // _PAGE) * _PAGE
-            start = self._room(length)
+            start = self._room(_pages(shown.nbytes))
             self._handle.seek(start)
-            rest = memoryview(shown)
+            rest = shown.data
             while rest:
                 rest = rest[self._handle.write(rest) :]
         return Stored(self, start, shown.nbytes, (array.shape, strides, array.dtype))
@@ -96,8 +101,7 @@ class _File:
     def _room(self, length: int) -> int:
         """The start of so many bytes that are free from now on."""
         while self.returned:
-            start, given = self.returned.popleft()
-            self._give_back(start, -(-given // _PAGE) * _PAGE)
+            self._give_back(*self.returned.popleft())
         for i, (start, free) in enumerate(self._free):
             if free >= length:
                 self._free[i : i + 1] = [(start + length, free - length)] * (free > length)
