@@ -315,7 +315,7 @@ def _write(ref: weakref.ref[_Held]) -> None:
 
 
 class _Saved:
-    """What a node keeps of a tensor whose memory counts."""
+    """Stands in a node for a tensor whose memory counts."""
 
     __slots__ = ("_again", "_counter", "_level", "_parts")
 

@@ -157,7 +157,7 @@ def _called(name: str, x: Any, comm: Any, check_order: bool, number: int = 0, wr
     missing = [method for method in _METHODS if not callable(getattr(comm, method, None))]
     if missing:
         raise TypeError(
-            f"{name}: comm must be a communicator such as mpi4py's MPI.COMM_WORLD, or a ThreadCommunicator; "
+            f"{name}: comm must be a communicator such as mpi4py's MPI.COMM_WORLD, or that of on_threads; "
             f"{type(comm).__name__} has no method {missing[0]}."
         )
     if name == "bcast" and not 0 <= number < comm.Get_size():
@@ -179,7 +179,7 @@ def allreduce(x: Any, comm: Any, *, check_order: bool = False) -> Any:
     x : Tensor or array
         Of one shape and dtype on all ranks.
     comm : communicator
-        Of mpi4py, a `ThreadCommunicator`, or another object with these methods.
+        Of mpi4py, that of `on_threads`, or another object with these methods.
     check_order : bool, default False
         Make sure before each exchange, forward and backward, that all ranks are at the same collective with arrays of
         one shape. Ranks that are not, and that have not come after 10 s, are an error instead of a hang.

@@ -59,18 +59,7 @@ class _Meeting:
 class ThreadCommunicator:
     """The communicator of one rank among threads, with the names of mpi4py's lower-case methods.
 
-    `on_threads` makes one for each thread. What a rank gets is a copy of what was sent.
-
-    Parameters
-    ----------
-    rank : int
-    meeting : object
-        What the threads share.
-
-    Examples
-    --------
-    >>> pb.distributed.on_threads(lambda comm: comm.allreduce(comm.Get_rank() + 1), 3)
-    [6, 6, 6]
+    What a rank gets is a copy of what was sent.
     """
 
     def __init__(self, rank: int, meeting: _Meeting) -> None:
@@ -127,7 +116,8 @@ def on_threads(f: Callable[[ThreadCommunicator], _T], ranks: int) -> list[_T]:
     Parameters
     ----------
     f : callable
-        Takes a `ThreadCommunicator`. NumPy computes on several threads at once; Python code takes turns.
+        Takes a communicator with the names of mpi4py's lower-case methods. NumPy computes on several threads at once;
+        Python code takes turns.
     ranks : int
         At least 1.
 
