@@ -108,7 +108,8 @@ class memory_budget(saved_tensors_hooks):
         self._shared: deque[weakref.ref[_Held]] = deque()
         self._newest: weakref.ref[_Held] | None = None
         self._writing: deque[tuple[Future[None], int]] = deque()
-        self._writer: tuple[int, ThreadPoolExecutor] | None = None  # and the process that has the thread
+        self._writer: ThreadPoolExecutor | None = None
+        self._process = os.getpid()
 
     @property
     def held(self) -> int:
@@ -185,6 +186,9 @@ class memory_budget(saved_tensors_hooks):
 
     def _make_room(self) -> None:
         """Write what is beyond the budget, the oldest first, and wait where too much is in memory."""
+        if self._process != os.getpid():  # after a fork, in which there is no thread that writes
+            self._process, self._writer = os.getpid(), None
+            self._writing.clear()
         while self._writing and self._writing[0][0].done():
             self._done()
         for ref, nbytes in self._chosen():
@@ -236,11 +240,11 @@ class memory_budget(saved_tensors_hooks):
             ) from error
 
     def _thread(self) -> ThreadPoolExecutor:
-        if self._writer is None or self._writer[0] != os.getpid():  # a fork has no threads
+        if self._writer is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            self._writer = os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="pullback-memory-budget")
-        return self._writer[1]
+            self._writer = ThreadPoolExecutor(1, thread_name_prefix="pullback-memory-budget")
+        return self._writer
 
 
 def _size(name: str, value: Any) -> int:

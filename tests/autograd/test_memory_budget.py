@@ -206,6 +206,24 @@ def test_threads_may_share_a_budget():
         assert np.array_equal(found[seed], pb.autograd.grad(chain(x).sum(), x)[0])
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork is POSIX's")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_fork_goes_on_with_what_is_being_written(monkeypatch):
+    write = module._write
+    monkeypatch.setattr(module, "_write", lambda ref: (time.sleep(0.05), write(ref)))
+    x = leaf()
+    expected = pb.autograd.grad(chain(x).sum(), x)[0]
+    with memory_budget(3 * NBYTES):
+        y = chain(x, 5)
+        child = os.fork()
+        y = chain(y, 7)
+    same = np.array_equal(pb.autograd.grad(y.sum(), x)[0], expected)
+    if child == 0:
+        os._exit(0 if same else 1)
+    assert same
+    assert os.waitpid(child, 0)[1] == 0
+
+
 # -- what is written into -----------------------------------------------------------------------------------------
 def test_writing_into_what_is_in_memory_is_an_error():
     x = leaf()
