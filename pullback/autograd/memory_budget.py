@@ -172,10 +172,10 @@ class memory_budget(saved_tensors_hooks):
             return lambda: x
         if x is owner:
             place = None
-        elif (flat := _flat(owner)).base is None:
-            return lambda: x  # with gaps between its elements
+        elif _address(_flat(owner)) != _address(owner):
+            return lambda: x  # of a memory with gaps, whose bytes are a copy
         else:
-            place = (x.shape, x.dtype, _address(x) - _address(flat), x.strides)
+            place = (x.shape, x.dtype, _address(x) - _address(owner), x.strides)
         held = self._known.get(id(owner))
         if held is None or held.seen() is not owner or held.written():
             held = self._known[id(owner)] = _Held(self, owner, counters, self._newest)
@@ -189,19 +189,22 @@ class memory_budget(saved_tensors_hooks):
         if self._process != os.getpid():  # after a fork, in which there is no thread that writes
             self._process, self._writer = os.getpid(), None
             self._writing.clear()
-        while self._writing and self._writing[0][0].done():
-            self._done()
         for ref, nbytes in self._chosen():
             self._writing.append((self._thread().submit(_write, ref), nbytes))
-        while self._writing and self.held > self._limit:
-            self._done()
+        for entry in list(self._writing):
+            if entry[0].done() or self.held > self._limit:
+                try:
+                    self._writing.remove(entry)
+                except ValueError:  # another thread has seen to it
+                    continue
+                self._wait(*entry)
 
     def _chosen(self) -> list[tuple[weakref.ref[_Held], int]]:
         """The memories that are to be written now, with their sizes."""
         chosen = []
         with one_thread:
             self._look_again()
-            excess = self.held - self._limit * _AHEAD - sum(size for _, size in self._writing)
+            excess = self.held - self._limit * _AHEAD - sum(size for _, size in list(self._writing))
             while excess > 0 and self._waiting:
                 ref = self._waiting.popleft()
                 if (held := ref()) is None:
@@ -226,9 +229,8 @@ class memory_budget(saved_tensors_hooks):
                 held.count(held.nbytes)
                 self._waiting.appendleft(ref)
 
-    def _done(self) -> None:
-        """Wait until the oldest array is written; raise if it could not be."""
-        writing, size = self._writing.popleft()
+    def _wait(self, writing: Future[None], size: int) -> None:
+        """Wait until an array of this size is written; raise if it could not be."""
         try:
             writing.result()
         except OSError as error:

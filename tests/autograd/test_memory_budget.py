@@ -39,8 +39,8 @@ def chain(x, n=12):
 
 def settled(budget):
     """The bytes in memory and on disk, once nothing is being written."""
-    while budget._writing:
-        budget._done()
+    for writing, _ in list(budget._writing):
+        writing.exception()
     return budget.held, budget.on_disk
 
 
@@ -275,8 +275,8 @@ with pb.autograd.graph.memory_budget(0, sys.argv[1]) as budget:
     y = x
     for _ in range(10):
         y = y.sin()
-while budget._writing:
-    budget._done()
+for writing, _ in budget._writing:
+    writing.result()
 print(budget.on_disk, flush=True)
 if sys.argv[2] == "kill":
     os.kill(os.getpid(), signal.SIGKILL)

@@ -88,15 +88,19 @@ class _File:
         return self._end - sum(length for _, length in [*self._free, *self.returned])
 
     def write(self, array: ndarray) -> Stored:
-        shown = array.ravel(order="K").view(np.uint8)  # no copy of what is contiguous in any order of its dimensions
-        strides = np.empty_like(array, order="K").strides
+        dense = array if array.flags.forc else array.copy(order="K")
+        shown = dense.ravel(order="K").view(np.uint8)
         with self._lock:
             start = self._room(_pages(shown.nbytes))
-            self._handle.seek(start)
-            rest = shown.data
-            while rest:
-                rest = rest[self._handle.write(rest) :]
-        return Stored(self, start, shown.nbytes, (array.shape, strides, array.dtype))
+            try:
+                self._handle.seek(start)
+                rest = shown.data
+                while rest:
+                    rest = rest[self._handle.write(rest) :]
+            except BaseException:
+                self.returned.append((start, _pages(shown.nbytes)))
+                raise
+        return Stored(self, start, shown.nbytes, (array.shape, dense.strides, array.dtype))
 
     def _room(self, length: int) -> int:
         """The start of so many bytes that are free from now on."""
