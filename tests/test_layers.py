@@ -25,7 +25,7 @@ LAYERS = (
     ("ops",),
     ("autograd",),
     ("func",),
-    ("compiler", "exchange", "interop", "optim", "optimize", "testing", "viz"),  # features
+    ("compiler", "distributed", "exchange", "interop", "optim", "optimize", "testing", "viz"),  # features
     (
         "array_api",
         "checkup",

@@ -6,6 +6,7 @@ from typing import Any
 import boundary_layer
 import compiled_fit
 import gauss_newton
+import halo_exchange
 import laplace
 import maml
 import newton_cg
@@ -147,4 +148,19 @@ def suspects() -> Any:
     return drawing
 
 
-PICTURES: tuple[Callable[[], Any], ...] = (film, layer, peaks, compiled, posterior, waves, valley, suspects)
+def rod() -> Any:
+    """A source along a rod that four ranks share, found from the temperatures."""
+    found, truth, _ = halo_exchange.main()
+    x = np.linspace(0, 1, len(truth))
+    drawing = figure(figsize=(7, 3.2))
+    axes = drawing.subplots()
+    axes.plot(x, truth, color=GREY, label="true source")
+    axes.plot(x, found, "o", color=BLUE, markersize=4, label="found")
+    for cut in (0.25, 0.5, 0.75):
+        axes.axvline(cut, color=ORANGE, linewidth=0.8, linestyle="--")
+    axes.set(title="dashed: where one rank ends and the next begins", xlabel="place on the rod")
+    axes.legend()
+    return drawing
+
+
+PICTURES: tuple[Callable[[], Any], ...] = (film, layer, peaks, compiled, posterior, waves, valley, suspects, rod)

@@ -8,6 +8,7 @@ from typing import Any
 from pullback.autograd.engine import user_callbacks
 from pullback.autograd.engine.validate import validate_grad
 from pullback.autograd.gradient_edge import GradientEdge, get_gradient_edge
+from pullback.autograd.memory_budget import memory_budget
 from pullback.autograd.multi_grad_hooks import register_multi_grad_hook
 from pullback.autograd.raw_saved import SavedTensor
 from pullback.autograd.saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
@@ -255,6 +256,7 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "memory_budget",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",

@@ -7,18 +7,31 @@ from typing import Any
 
 from pullback.core import modes
 from pullback.core.array_type import array_type, innermost
-from pullback.core.errors import GradientError, SavedTensorModifiedError, with_article
+from pullback.core.errors import GradientError, SavedArrayModifiedError, SavedTensorModifiedError, with_article
 from pullback.core.tensor import Tensor, wrap, wrap_like
 from pullback.core.types import RawArray
 from pullback.core.version import Counter, counter_inside, counter_of
 from pullback.graph.inner_versions import deep_version, since
+from pullback.graph.journal import contents_at
 from pullback.graph.node import Edge, Node, edge_to, saved_slots
 
 
 class Packed:
     """Stands where a version was, when hooks have packed the saved tensor: how to get it back, and its place."""
 
-    __slots__ = ("around", "counter", "dtype", "edge", "expected", "level", "output_nr", "shape", "trusted", "unpack")
+    __slots__ = (
+        "around",
+        "counter",
+        "dtype",
+        "edge",
+        "expected",
+        "fingerprint",
+        "level",
+        "output_nr",
+        "shape",
+        "trusted",
+        "unpack",
+    )
     counter: Counter  # of the memory that was packed, which the hooks may have kept
 
     def __init__(
@@ -35,6 +48,7 @@ class Packed:
         self.output_nr = output_nr  # of the very node that saves it: its edge would be a cycle
         self.level, self.shape, self.dtype = tensor._level, tensor.shape, tensor.dtype
         self.around: Callable[[Any], Any] | None = None  # see place_of
+        self.fingerprint: Any = None  # of the contents of an ndarray, where the hooks keep them as they are
         self.counter = counter_of(tensor)
         self.expected: int = deep_version(self.counter.n, tensor._array)  # type: ignore[assignment]  # None of None
 
@@ -51,13 +65,22 @@ class Packed:
         """The array inside, for an ordinary backward, in which hooks record nothing."""
         before = modes.set_modes(modes.current().with_recording(False, self.level))
         try:
-            return self._inside(self._given(packed, node))
+            return self._inside(self._given(packed, node, restore=True))
         finally:
             modes.restore(before)
 
-    def _given(self, packed: Any, node: Node) -> Tensor:
+    def _given(self, packed: Any, node: Node, restore: bool = False) -> Tensor:
         tensor = self.unpack(packed)
-        self._check(tensor, packed, node)
+        self._check_form(tensor, packed, node)
+        kept = tensor._counter is self.counter  # where the hooks have kept the memory itself
+        if kept and (written := since(self.expected, self.counter, tensor._array)) is not None:
+            if restore and self.counter.journal and self.counter.n != self.expected:
+                before = contents_at(tensor, self.expected, self.counter)
+                if before is not None:
+                    return before  # type: ignore[no-any-return]
+            raise SavedTensorModifiedError(
+                node.name(), slot_name(node, packed), self.shape, self.dtype, *written, recorded_at(node)
+            )
         return tensor
 
     def _inside(self, tensor: Tensor) -> RawArray:
@@ -68,7 +91,7 @@ class Packed:
             return array  # type: ignore[no-any-return]
         return self.around(innermost(array))  # type: ignore[no-any-return]
 
-    def _check(self, tensor: Any, packed: Any, node: Node) -> None:
+    def _check_form(self, tensor: Any, packed: Any, node: Node) -> None:
         if not isinstance(tensor, Tensor):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
@@ -82,11 +105,8 @@ class Packed:
                 f"what was packed with shape {self.shape} and dtype {self.dtype}; give back what pack_hook was given, "
                 "for example by .reshape(shape) and .to(dtype)."
             )
-        kept = tensor._counter is self.counter  # where the hooks have kept the memory itself
-        if kept and (written := since(self.expected, self.counter, tensor._array)) is not None:
-            raise SavedTensorModifiedError(
-                node.name(), slot_name(node, packed), self.shape, self.dtype, *written, recorded_at(node)
-            )
+        if self.fingerprint is not None and not self.fingerprint.fits(tensor._array):
+            raise SavedArrayModifiedError(node.name(), slot_name(node, packed), self.shape, self.dtype)
 
 
 def place_of(raw: Any) -> Callable[[Any], Any] | None:

@@ -51,6 +51,14 @@ def test_a_fit_is_compiled_and_drawn(program, tmp_path, capsys):
     np.testing.assert_allclose(slope, pb.func.grad(module.loss)(module.TRUE, t, y))
 
 
+def test_ranks_find_what_one_finds(program):
+    module = program("halo_exchange")
+    found, truth, losses = module.main(ranks=3)
+    assert losses[-1] < 1e-4 * losses[0]
+    np.testing.assert_allclose(found, truth, atol=0.1 * truth.max())
+    np.testing.assert_allclose(found, module.main(ranks=1)[0], atol=1e-10)
+
+
 def test_evidence_is_that_of_integration(program):
     evidence, exact = program("laplace").main()
     assert evidence == pytest.approx(exact, abs=0.1)

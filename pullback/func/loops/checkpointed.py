@@ -43,9 +43,10 @@ def checkpointed_loop(
         How many states are kept at a time, x0 among them, besides the last ones. Without it, as few as let no step be
         computed more than three times in all (but for the last): about sqrt(2 count).
     disk_slots : int, default 0
-        How many of these are kept in files: the ones least often used.
+        How many of these are kept on disk: the ones least often used.
     directory : path, optional
-        Where the files are, in a folder that is removed after backward. By default the system's for temporary files.
+        The folder of the file with these, which has no name and goes with the process. By default the system's for
+        temporary files.
 
     Returns
     -------

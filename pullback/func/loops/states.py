@@ -1,40 +1,29 @@
-"""States of a loop that are kept for backward, in memory or in files."""
+"""States of a loop that are kept for backward, in memory or on disk."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Set as AbstractSet
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from pullback.arrays.numpy.scratch import Scratch, Stored
 from pullback.core.tensor import ndarray
 from pullback.func.loops.rounds import Segment
 
 
 class States:
-    """States of a loop by slot; those on disk are gone when this is."""
+    """States of a loop by slot; those on disk are gone when this is, or the process."""
 
     def __init__(self, on_disk: AbstractSet[int] = frozenset(), directory: Any = None) -> None:
         self.on_disk = on_disk
-        if on_disk:
-            self.folder = Path(tempfile.mkdtemp(prefix="pullback-loop-", dir=directory))
-            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        self.held: dict[int, Any] = {}
+        self.scratch = Scratch(directory)
+        self.held: dict[int, list[Any]] = {}
         self.positions: list[int] = [0]  # of which step each is the beginning, by slot
 
     def keep(self, slot: int, position: int, leaves: list[Any]) -> None:
         """Keep a copy of a state in a slot."""
         self.positions.append(position)
         if slot in self.on_disk:
-            with self._file(slot).open("wb") as file:
-                for x in leaves:
-                    if hasattr(x, "dtype"):
-                        np.save(file, x, allow_pickle=False)
-            self.held[slot] = [_ON_DISK if hasattr(x, "dtype") else x for x in leaves]
+            self.held[slot] = [self.scratch.write(x) if type(x) is ndarray else x for x in leaves]
         else:
             self.held[slot] = copied(leaves)
 
@@ -57,26 +46,14 @@ class States:
         """The state in a slot."""
         if (found := self.row(slot)) is not None:
             return found[0].at(found[1])
-        leaves = self.held[slot]
-        if slot not in self.on_disk:
-            return leaves  # type: ignore[no-any-return]
-        with self._file(slot).open("rb") as file:
-            return [np.load(file, allow_pickle=False)[()] if x is _ON_DISK else x for x in leaves]
+        return [x.read() if type(x) is Stored else x for x in self.held[slot]]
 
     def drop(self, slot: int) -> None:
         """Let go of the state in a slot, that of the last position."""
         self.positions.pop()
         del self.held[slot]
-        if slot in self.on_disk:
-            self._file(slot).unlink()
-
-    def _file(self, slot: int) -> Path:
-        return self.folder / f"{slot}.npy"
 
 
 def copied(leaves: list[Any]) -> list[Any]:
     """A state in memory of its own, which a step may use again for the next one."""
     return [x.copy() if type(x) is ndarray else x for x in leaves]
-
-
-_ON_DISK = object()
