@@ -122,7 +122,7 @@ class Repeated:
         captured = self._captured
         if self._for_rounds and not self._known and captured is not None and captured.has_changed():
             return
-        spaces = () if captured is None else captured.namespaces()
+        spaces = captured.namespaces() if self._for_rounds and captured is not None else ()
         made = slots.callback(self._form, self._watched, self._known, self._for_rounds, spaces)
         self.function = made or self._as_it_is
 
