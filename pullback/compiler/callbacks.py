@@ -108,6 +108,8 @@ class Callback(Compiled):
         return program.is_slower and not (self._in_rounds and isinstance(program.plan.parts[0], NativePart))
 
     def _traced(self, variants: Variants, leaves: list[Any]) -> tuple[Trace | None, Any]:
+        if not self._watched and not self._spaces:
+            self._adopts = ()  # as it has run until now
         made, result = super()._traced(variants, leaves)
         if made is not None:
             made.graph.asked_for = self._asked  # else nobody expects that a compiler of the machine starts

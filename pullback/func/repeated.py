@@ -70,14 +70,14 @@ class Repeated:
     loan : Loan, optional
         Where its programs are kept. If there are some, they run from the first call on.
     at_once : bool, default False
-        It becomes a program at its first call.
+        It becomes a program at its second call.
     for_rounds : bool, default False
         It becomes one only where that is machine code, for `rounds`.
-    spaces : sequence of dict
-        The globals of the functions that it calls.
+    captured : Captured, optional
+        The functions that it calls. Where these have changed something by the time, there is no program `for_rounds`.
     """
 
-    __slots__ = ("_as_it_is", "_for_rounds", "_form", "_known", "_left", "_spaces", "_watched", "at_once", "function")
+    __slots__ = ("_as_it_is", "_captured", "_for_rounds", "_form", "_known", "_left", "_watched", "at_once", "function")
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class Repeated:
         loan: Loan | None = None,
         at_once: bool = False,
         for_rounds: bool = False,
-        spaces: Sequence[dict[str, Any]] = (),
+        captured: Captured | None = None,
     ) -> None:
-        self._for_rounds, self._spaces = for_rounds, spaces
+        self._for_rounds, self._captured = for_rounds, captured
         self.at_once = at_once
         self.function, self._as_it_is, self._form, self._watched = function, function, form or function, watched
         self._left = self._first() if compile and os.environ.get("PULLBACK_COMPILE") != "0" else -1
@@ -102,7 +102,7 @@ class Repeated:
                 self._left = 0
 
     def _first(self) -> int:
-        return 0 if self.at_once else _FIRST[self._watched]
+        return 1 if self.at_once else _FIRST[self._watched]
 
     def __call__(self, *args: Any) -> Any:
         if not self._watched and any(isinstance(x, Tensor) for x in args):
@@ -119,7 +119,11 @@ class Repeated:
 
     def _compile(self) -> None:
         self._left = -1
-        made = slots.callback(self._form, self._watched, self._known, self._for_rounds, self._spaces)
+        captured = self._captured
+        if self._for_rounds and not self._known and captured is not None and captured.has_changed():
+            return
+        spaces = captured.namespaces() if self._for_rounds and captured is not None else ()
+        made = slots.callback(self._form, self._watched, self._known, self._for_rounds, spaces)
         self.function = made or self._as_it_is
 
     def rounds(self, args: Sequence[Any], wanted: Sequence[int], ends: int | None = None) -> Any:
@@ -128,7 +132,7 @@ class Repeated:
         It writes the `wanted` ones of the results' leaves; the one at `ends` says whether another round comes. None as
         long as there is none, or a text that says why there will be none.
         """
-        if not self._left and (self._known or self.at_once):
+        if not self._left and self._known:
             self._compile()
         find = getattr(self.function, "rounds", None)
         return find and find(args, wanted, ends)
@@ -151,8 +155,9 @@ def while_solving(
     """
     may_be = captured.is_alone() and not captured.has_effects
     at_once = loan is not None and program_run.get() is not None
-    spaces = captured.namespaces() if may_be else ()
-    return Repeated(function, form, compile=may_be, loan=loan, at_once=at_once, for_rounds=for_rounds, spaces=spaces)
+    return Repeated(
+        function, form, compile=may_be, loan=loan, at_once=at_once, for_rounds=for_rounds, captured=captured
+    )
 
 
 _kept: OrderedDict[Hashable, tuple[Programs, Lock, Iterator[int]]] = OrderedDict()

@@ -208,6 +208,14 @@ class Captured(Whole):
             held.own |= {name for name in changes if self.recorded or not held.has_numbers(name)}
         self._versions = [(x, version) for x, version in self._versions if version_when_saved(x) == version]
 
+    def has_changed(self) -> bool:
+        """True if the functions have changed something since the call, or if nobody knows: nothing has been kept."""
+        if not self._kept:
+            return True
+        return any(held.changes() for held in self._records.values()) or any(
+            _has_changed(contents, arrays) for contents, arrays in self._contents
+        )
+
     def is_alone(self) -> bool:
         """True if the functions hold no tensors but those that are given as arguments when they run."""
         return len(self.held_tensors) == len(self.tensors)

@@ -153,7 +153,7 @@ class _Way:
 
 
 class _Tables:
-    """What a way needs for one loop: it holds all that it points to."""
+    """The memory of a way for one loop: it holds all that it points to."""
 
     def __init__(self, bases: ndarray, steps: ndarray, rows: int, moves: ndarray, own: ndarray) -> None:
         self._bases, self._steps, self._rows, self._moves, self._own = bases, steps, rows, moves, own

@@ -53,7 +53,7 @@ class Interpolation:
 def solved(
     slope: Repeated, method: Any, span: tuple[float, float], y0: Any, args: Leaves, options: dict[str, Any]
 ) -> Any:
-    """What solve_ivp gives with `dense_output`, where the slope(t, y, *args) is machine code; None where it is not.
+    """The result of solve_ivp with `dense_output`, where the slope(t, y, *args) is machine code, else None.
 
     None too where SciPy is to say what is wrong: the steps become too short, or a number is not finite.
     """

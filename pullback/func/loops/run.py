@@ -170,12 +170,12 @@ class Loop:
         return k
 
     def called(self, k: Any, *leaves: Any) -> tuple[Leaves, Leaves]:
-        """What step k gives, of plain leaves as a program takes them."""
+        """Return what step k gives, of plain leaves as a program takes them."""
         carry, x, args = self.split(leaves)
         return self.plainly(replaced(carry, self.whole, [_as_int(carry[i]) for i in self.whole]), _as_int(k), x, args)
 
     def program_step(self, k: Any, *leaves: Any) -> tuple[Leaves, ...]:
-        """What step k gives, and whether another one comes if the test says so: what becomes a program."""
+        """Return what step k gives, and whether another one comes if the test says so; it becomes a program."""
         carry, x, args = self.split(leaves)
         carry = replaced(carry, self.whole, [_as_int(carry[i]) for i in self.whole])
         found, y = self.after(carry, _as_int(k), x, args)

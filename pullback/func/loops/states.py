@@ -16,7 +16,7 @@ class States:
     def __init__(self, on_disk: AbstractSet[int] = frozenset(), directory: Any = None) -> None:
         self.on_disk = on_disk
         self.scratch = Scratch(directory)
-        self.held: dict[int, list[Any]] = {}
+        self.held: dict[int, Any] = {}
         self.positions: list[int] = [0]  # of which step each is the beginning, by slot
 
     def keep(self, slot: int, position: int, leaves: list[Any]) -> None:

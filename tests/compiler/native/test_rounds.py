@@ -185,6 +185,17 @@ def test_random_numbers_keep_a_loop_in_python(native):
         grad(f)(0.5)
 
 
+def test_a_step_that_keeps_a_log_runs_in_python(native):
+    log = []
+
+    def step(c, x):
+        log.append(1)
+        return c * 0.5 + x, c
+
+    pb.func.vjp(lambda x: scan(step, 0.0, x)[0], np.zeros(60))
+    assert log == [1] * 60
+
+
 def test_second_derivatives_of_a_loop_are_those_of_the_formula(native):
     def f(x):
         return fori_loop(0, 50, lambda i, y: y * x, 1.0)
