@@ -22,6 +22,7 @@ has:
     masked      reductions and scans of the elements that a mask selects
     optim       PyTorch's optimizers and learning-rate schedules, in place and as functions of trees
     optimize    SciPy's optimisers with exact derivatives: minimize, least_squares, root, curve_fit
+    distributed sums over data on other processes, threads and machines, differentiable
     random      the default random generator: seeding it, saving its state
     scipy       SciPy's packages with functions that take Tensors
     ops         ops.load: your own operators, declared in YAML
@@ -119,8 +120,8 @@ inf, nan, pi, e, newaxis = np.inf, np.nan, np.pi, np.e, None
 _OPERATORS = frozenset(PUBLIC[""])  # their code is loaded when they are first asked for
 
 _LATER = (  # imported when first used
-    "array_api", "compiler", "extend", "fft", "func", "library", "linalg", "masked", "nn", "optim", "optimize",
-    "overrides", "random", "scipy", "signal", "special", "testing", "utils", "viz",
+    "array_api", "compiler", "distributed", "extend", "fft", "func", "library", "linalg", "masked", "nn", "optim",
+    "optimize", "overrides", "random", "scipy", "signal", "special", "testing", "utils", "viz",
 )  # fmt: skip
 
 _FUNCTIONS = {  # and so are these functions
@@ -146,8 +147,8 @@ __all__ = [  # noqa: RUF022 - by kind
     "custom_jvp", "custom_vjp", "for_jax", "for_torch", "jax_function", "torch_function", "vmap",
     "check", "compile", "compiled_autograd", "show_progress", "watch_cuts", "why_no_grad",
     "default_generator", "get_rng_state", "keep_freed_memory", "manual_seed", "set_rng_state",
-    "array_api", "autograd", "compiler", "extend", "fft", "func", "library", "linalg", "masked", "nn", "ops", "optim",
-    "optimize", "overrides", "random", "scipy", "signal", "special", "testing", "utils", "viz",
+    "array_api", "autograd", "compiler", "distributed", "extend", "fft", "func", "library", "linalg", "masked", "nn",
+    "ops", "optim", "optimize", "overrides", "random", "scipy", "signal", "special", "testing", "utils", "viz",
     "float64", "float32", "float16", "double", "float", "half", "complex128", "complex64", "cdouble", "cfloat",
     "int64", "int32", "int16", "int8", "long", "int", "short", "uint64", "uint32", "uint16", "uint8", "bool",
     "preserve_format", "contiguous_format", "channels_last", "channels_last_3d",
