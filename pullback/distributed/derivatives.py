@@ -93,6 +93,8 @@ def _of_leaves(function: Function, args: Any, wanted: Leaves) -> tuple[Function,
         given = dict(zip(wanted, points, strict=True))
         return function(*unflatten(structure, [given.get(i, x) for i, x in enumerate(leaves)]))
 
+    of_wanted.__qualname__ = getattr(function, "__qualname__", "function")  # which warnings have
+
     def arranged(found: Sequence[Any]) -> Any:
         given = dict(zip(wanted, found, strict=True))
         return unflatten(structure, [given.get(i) for i in range(len(leaves))])

@@ -157,7 +157,7 @@ def _blocks(aligned: tuple[Any, ...], name: str) -> Sequence[Any]:
 def _culled(block: Any) -> Any:
     """A block with those tasks alone that it needs."""
     graph = block.__dask_graph__()
-    return type(block)(block.key, graph.cull({block.key})) if hasattr(graph, "cull") else block
+    return type(block)(block.key, graph.cull({block.key}).to_dict()) if hasattr(graph, "cull") else block
 
 
 def loaded(partition: Any) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ from pullback.distributed.trees import TreeSum
 from pullback.func.boundary import TENSOR_FACES, Argnums
 from pullback.func.rules.calls import levels_of, moves
 from pullback.func.rules.custom import CustomFunction
+from pullback.workers.engines import engine_of
 from pullback.workers.spreading import Spreading
 
 _REDUCTIONS = ("sum", "mean")
@@ -170,7 +171,7 @@ def _sum(
         if operator.index(number) < 0:
             raise ValueError(f"{name}: {what} must not be negative, got {number}.")
     terms = Terms(func, derivations, operator.index(seed), operator.index(retries))
-    return Sum(terms, partitions_of(partitions, name), Spreading(name, workers, progress))
+    return Sum(terms, partitions_of(partitions, name), Spreading(name, engine_of(workers, name), progress))
 
 
 class Sum:
@@ -230,7 +231,7 @@ class Sum:
     def _computed(self, terms: Terms, args: tuple[Any, ...]) -> Any:
         total = TreeSum(len(self._partitions))
         what = f"{self._spreading.name}: the function {_name(terms.function)} with its arguments"
-        self._spreading.over(functools.partial(terms.sum, args), self._partitions, what, total.put)
+        self._spreading.over(functools.partial(Terms.sum, terms, args), self._partitions, what, total.put)
         return total.total()
 
 

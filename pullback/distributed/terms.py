@@ -42,7 +42,7 @@ class Terms:
         return Terms(self.function, derivations, self.seed, self.retries)
 
     def sum(self, args: tuple[Any, ...], start: int, partitions: Sequence[Any]) -> Any:
-        """Add up these partitions, the first of which has the number `start`."""
+        """Add up the terms of these partitions, the first of which has the number `start`."""
         leaves, structure = flatten(args)
         args = unflatten(structure, [_read_only(x) for x in leaves])
         total = TreeSum(len(partitions))
@@ -81,6 +81,10 @@ def _read_only(x: Any) -> Any:
 def _numbers(value: Any) -> Any:
     """Return what a function gives for a partition, as plain arrays and numbers."""
     leaves, structure = flatten(value)
+    if not leaves:
+        raise GradientTypeError(
+            f"a sum over partitions: the function returned {value!r}, nothing to add up. Is a `return` missing?"
+        )
     return unflatten(structure, [_plain(x) for x in leaves])
 
 

@@ -23,8 +23,8 @@ class Engine(Protocol):
     slots: int  # so many tasks run at once
     at_once: int  # and so many under way keep it busy
 
-    def prepared(self, work: Shipped) -> Any:
-        """Return what all tasks of a call need, as they are to be given it."""
+    def begin(self, work: Shipped) -> Any:
+        """Prepare for the tasks of a call, and return what all of them need, as they are to be given it."""
 
     def submit(self, task: Task, work: Any, start: int, items: Sequence[Any]) -> Any:
         """Begin `task(work, start, items)`, and return a future."""
@@ -59,7 +59,7 @@ class Here:
 
     slots = at_once = 1
 
-    def prepared(self, work: Shipped) -> Any:
+    def begin(self, work: Shipped) -> Any:
         return work
 
     def submit(self, task: Task, work: Any, start: int, items: Sequence[Any]) -> Any:
@@ -77,9 +77,9 @@ class Here:
 class Pool(Here):
     """An executor of the user's: threads, processes, those of loky or of mpi4py.futures."""
 
-    def __init__(self, executor: Any) -> None:
+    def __init__(self, executor: Any, slots: int | None = None) -> None:
         self._executor = executor
-        self.slots = _size_of(executor) or processes.available()
+        self.slots = slots or _size_of(executor) or processes.available()
         self.at_once = 2 * self.slots
 
     def submit(self, task: Task, work: Any, start: int, items: Sequence[Any]) -> Any:
@@ -96,14 +96,18 @@ class Pool(Here):
 
 
 class OwnProcesses(Pool):
-    """So many processes of our own."""
+    """So many processes of our own, which are started when there is something to do."""
 
     def __init__(self, count: int) -> None:
-        super().__init__(processes.pool(count))
+        super().__init__(None, count)
+
+    def begin(self, work: Shipped) -> Any:
+        self._executor = processes.pool(self.slots)
+        return work
 
     def renewed(self) -> Engine:
         processes.forget(self._executor)
-        return OwnProcesses(self.slots)
+        return self
 
     def interrupt(self) -> None:
         processes.end(self._executor)
@@ -114,10 +118,10 @@ class Cluster(Here):
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self.slots = sum(client.nthreads().values()) or 1
-        self.at_once = 2 * self.slots
 
-    def prepared(self, work: Shipped) -> Any:
+    def begin(self, work: Shipped) -> Any:
+        self.slots = sum(self._client.nthreads().values()) or 1  # which may grow and shrink
+        self.at_once = 2 * self.slots
         if len(work.data) < _LARGE:
             return work
         return self._client.scatter(work, broadcast=True, hash=False)

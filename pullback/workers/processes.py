@@ -61,7 +61,7 @@ def _started(count: int) -> ProcessPoolExecutor:
 
 _UNGUARDED = (
     "A new process imports the script that has asked for it: let the script's own work stand under "
-    '`if __name__ == "__main__":`, or each process begins it again.'
+    '`if __name__ == "__main__":`, or each process begins it again. From the standard input there is none to import.'
 )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pullback.core.errors import UnsupportedError, with_article
+from pullback.core.tensor import Tensor
 
 _KEPT: dict[bytes, Any] = {}  # in a worker: what it has unpickled last, by the digest of its bytes
 _MANY = 8
@@ -120,52 +121,44 @@ def _dumped(held: object, what: str) -> bytes:
     try:
         return _dumps()(held)
     except Exception as error:
-        found = next(_unpicklable(held, ""), None)
-        named = f": {found}" if found else f" ({error})"
-        instead = "make it where it is used, in the function"
-        if _dumps() is pickle.dumps:
-            instead += ", define functions at the top level of a module, or install cloudpickle (pip install cloudpickle)"
+        found = "; ".join(dict.fromkeys(_unpicklable(held, ""))) or str(error)
+        by_name = _dumps() is pickle.dumps
+        instead = "Define functions at the top level of a module, or install cloudpickle (pip install cloudpickle). " * by_name
         raise UnsupportedError(
-            f"{what} cannot be sent to another process{named}. {instead[0].upper()}{instead[1:]}; threads need no "
-            "pickling: workers=concurrent.futures.ThreadPoolExecutor(n)."
+            f"{what} cannot be sent to another process: {found}. {instead}Make files, locks and the like where they are "
+            "used, in the function. Threads get everything as it is: workers=ThreadPoolExecutor(n)."
         ) from error
 
 
-def _unpicklable(held: object, path: str, depth: int = 4) -> Iterator[str]:
-    """Where in an object that is which cannot be pickled: the innermost parts that cannot."""
+def _unpicklable(held: object, path: str, depth: int = 6) -> Iterator[str]:
+    """What in an object cannot be pickled, and where it is: the innermost parts."""
     try:
         _dumps()(held)
     except Exception:  # noqa: BLE001 - what it is does not matter, that it fails does
-        inner = False
-        for name, part in _parts(held) if depth else ():
-            for found in _unpicklable(part, f"{path}{name}", depth - 1):
-                inner = True
-                yield found
-        if not inner:
-            yield _named(held, path)
+        inner = [found for name, part in _parts(held) if depth for found in _unpicklable(part, name, depth - 1)]
+        yield from inner or [f"{path}{_named(held)}"]
 
 
 def _parts(held: object) -> Iterator[tuple[str, object]]:
+    """The parts of an object, and what an error says before one."""
     if isinstance(held, functools.partial):
-        yield from ((" of a partial", x) for x in (held.func, *held.args, *held.keywords.values()))
+        yield from (("", x) for x in (held.func, *held.args, *held.keywords.values()))
     elif inspect.isfunction(held):
-        captured = inspect.getclosurevars(held)
-        place = f" that {_place(held)} uses"
-        yield from ((f"{name!r}{place}: ", x) for name, x in {**captured.nonlocals, **captured.globals}.items())
+        used = inspect.getclosurevars(held)
+        for name, part in {**used.globals, **used.nonlocals}.items():
+            yield f"{name!r} in {_named(held)} is ", part
     elif isinstance(held, dict):
-        yield from ((f"[{key!r}]", x) for key, x in held.items())
+        yield from ((f"[{key!r}] is ", x) for key, x in held.items())
     elif isinstance(held, (list, tuple)):
         yield from (("", x) for x in held)
     elif hasattr(held, "__dict__"):
-        yield from ((f".{name} ", x) for name, x in vars(held).items())
+        yield from ((f"the attribute {name!r} of {with_article(held)} is ", x) for name, x in vars(held).items())
 
 
-def _named(held: object, path: str) -> str:
-    if inspect.isfunction(held):
-        return f"{path}{_place(held)}"
-    return f"{path}{with_article(held)}"
-
-
-def _place(function: Any) -> str:
-    code = function.__code__
-    return f"{function.__qualname__} ({code.co_filename}:{code.co_firstlineno})"
+def _named(held: object) -> str:
+    if isinstance(held, Tensor):
+        return f"{with_article(held)}, which is being differentiated: let it be an argument"
+    if not inspect.isfunction(held):
+        return with_article(held)
+    code = held.__code__
+    return f"{held.__qualname__} ({code.co_filename}:{code.co_firstlineno})"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from pullback.core.progress import Progress
-from pullback.workers.engines import Engine, Mapped, engine_of
+from pullback.workers.engines import Engine, Mapped
 from pullback.workers.shipping import Failed, Shipped
 
 Work: TypeAlias = Callable[[int, Sequence[Any]], object]  # of the number of the first item, and the items
@@ -53,14 +53,15 @@ class Spreading:
     Parameters
     ----------
     name : str
-        Of the public function, for errors and for the bar.
-    workers : see `engine_of`
+        Of the public function, for the bar.
+    engine
+        Who does it; see `engine_of`.
     progress : bool, optional
         As `core.progress` has it.
     """
 
     name: str
-    workers: Any = None
+    engine: Engine | Mapped
     progress: bool | None = None
     pace: Pace = field(default_factory=Pace)
 
@@ -69,7 +70,7 @@ class Spreading:
 
         `what` names the work in errors.
         """
-        engine, shipped = engine_of(self.workers, self.name), Shipped(work, what)
+        shipped = Shipped(work, what)
         with Progress(self.name, total=len(items), wanted=self.progress) as bar:
 
             def taken(start: int, stop: int, found: Any) -> None:
@@ -80,10 +81,10 @@ class Spreading:
                 bar.update(stop - start)
                 take(start, stop, value)
 
-            if isinstance(engine, Mapped):
-                _by_rounds(engine, shipped, items, self.pace, taken)
+            if isinstance(self.engine, Mapped):
+                _by_rounds(self.engine, shipped, items, self.pace, taken)
             else:
-                _by_futures(engine, shipped, items, self.pace, taken)
+                _by_futures(self.engine, shipped, items, self.pace, taken)
 
 
 def task(work: Shipped, start: int, items: Any) -> Any:
@@ -116,7 +117,7 @@ def _by_futures(engine: Engine, work: Shipped, items: Sequence[Any], pace: Pace,
     running: dict[tuple[int, int], Any] = {}
     waiting: list[tuple[int, int]] = []  # blocks to be begun next
     lost: dict[tuple[int, int], int] = {}
-    position, prepared = 0, engine.prepared(work)
+    position, prepared = 0, engine.begin(work)
     try:
         while waiting or running or position < len(items):
             try:
@@ -134,7 +135,7 @@ def _by_futures(engine: Engine, work: Shipped, items: Sequence[Any], pace: Pace,
                 found = future.result()
             except BrokenProcessPool:
                 engine = _renewed(engine, running, lost)
-                prepared = engine.prepared(work)
+                prepared = engine.begin(work)
                 waiting = sorted({*running, *waiting})
                 running.clear()
                 continue
