@@ -130,7 +130,8 @@ class Cluster(Here):
         if any(hasattr(part, "__dask_graph__") for item in items for part in (item if type(item) is tuple else (item,))):
             from dask import delayed
 
-            return self._client.compute(delayed(task, pure=False)(work, start, list(items)))  # which loads them there
+            lazy = delayed(task, pure=False, traverse=False)(work, start, list(items))
+            return self._client.compute(lazy, optimize_graph=False)  # which loads them there
         given = Shipped(items, f"the data of partition {start}")
         return self._client.submit(task, work, start, given, pure=False)
 
