@@ -24,7 +24,7 @@ class Rows(Sequence[Any]):
         return f"<{len(self)} partitions of {self.size} rows, {self.total} in all>"
 
     def __len__(self) -> int:
-        return -(-self.total // self.size)
+        return (self.total + self.size - 1) // self.size
 
     @overload
     def __getitem__(self, number: int) -> tuple[Any, ...]: ...
@@ -95,7 +95,7 @@ def _cut(x: Any, dim: str | None) -> tuple[int, Callable[[int, int], Any]]:
             raise TypeError(f"distributed.rows: {with_article(x)} has no first dimension; name one: dim='time'.")
         return x.sizes[dim], lambda start, stop: x.isel({dim: slice(start, stop)})
     if type(x) is np.memmap and x.ndim and _is_whole(x):
-        path, form = os.path.abspath(x.filename), (x.dtype, x.offset, x.shape)  # noqa: PTH100
+        path, form = os.path.abspath(str(x.filename)), (x.dtype, x.offset, x.shape)  # noqa: PTH100
         return len(x), lambda start, stop: functools.partial(_of_memmap, path, *form, start, stop)
     if issubclass(type(x), ndarray) and x.ndim:
         return len(x), lambda start, stop: x[start:stop]
@@ -127,10 +127,10 @@ def partitions_of(given: Any, name: str) -> Sequence[Any]:
         )
     if isinstance(given, (str, bytes, dict, set, frozenset)) or not isinstance(given, Iterable):
         raise TypeError(f"{name}: partitions must be a sequence, one item a partition, got {with_article(given)}.")
-    found = given if hasattr(given, "__len__") and hasattr(given, "__getitem__") else list(given)
+    found: Any = given if hasattr(given, "__len__") and hasattr(given, "__getitem__") else list(given)
     if not len(found):
         raise ValueError(f"{name}: there are no partitions, and a sum of nothing has no shape.")
-    return found
+    return found  # type: ignore[no-any-return]
 
 
 def _blocks(aligned: tuple[Any, ...], name: str) -> Sequence[Any]:

@@ -7,7 +7,6 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pullback.core.array_type import is_array
 from pullback.core.errors import with_article
 from pullback.core.named import named
 from pullback.core.pytree import flatten, leaves_like, unflatten
@@ -80,7 +79,7 @@ def sum_over(
     with the value, in one pass over the data.
 
     Terms are added two by two, in a tree whose shape depends on the number of partitions alone: the sum is the same to
-    the last bit, whoever computes it, as long as `func` is. Small partitions are put together, until a task takes 10 ms.
+    the last bit, whoever computes it, as long as `func` is. Small partitions go together, until a task takes 10 ms.
 
     Examples
     --------

@@ -33,7 +33,9 @@ class Terms:
         How often a partition may fail.
     """
 
-    def __init__(self, function: Callable[..., Any], derivations: Sequence[Derivation], seed: int, retries: int) -> None:
+    def __init__(
+        self, function: Callable[..., Any], derivations: Sequence[Derivation], seed: int, retries: int
+    ) -> None:
         self.function, self.derivations, self.seed, self.retries = function, derivations, seed, retries
 
     def derived(self, derivation: Derivation, *, first: bool = False) -> Terms:
@@ -55,11 +57,7 @@ class Terms:
             try:
                 data = loaded(partition)
 
-                @functools.wraps(self.function)  # whose name errors have, and whose arguments have names
-                def function(*args: Any) -> Any:
-                    with drawing_from((self.seed, number)):  # anew at each call: derivatives are of what was computed
-                        return self.function(*args, *data)  # noqa: B023 - called in this round
-
+                function = self._of_data(number, data)
                 for derivation in self.derivations:
                     function = derivation(function)
                 return _numbers(function(*args))
@@ -67,7 +65,17 @@ class Terms:
                 if not left:
                     error.add_note(f"in partition {number}")
                     raise
-        raise AssertionError("a round returns or raises")
+        raise AssertionError("the last round returns or raises")
+
+    def _of_data(self, number: int, data: tuple[Any, ...]) -> Callable[..., Any]:
+        """The function of the arguments alone."""
+
+        @functools.wraps(self.function)  # whose name errors have, and by whose names arguments are chosen
+        def function(*args: Any) -> Any:
+            with drawing_from((self.seed, number)):  # anew in each call, so that a derivative is of what was computed
+                return self.function(*args, *data)
+
+        return function
 
 
 def _read_only(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Sums in a tree whose shape depends on the number of terms alone: the same to the last bit in whatever order they come.
+"""Sums in a tree whose shape depends on the number of terms alone: the same bits in whatever order terms come.
 
 Two neighbours are added at a time (pairwise summation, whose error grows as log n: Higham, SIAM J. Sci. Comput. 14(4),
 1993, 783-799).

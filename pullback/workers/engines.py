@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -55,7 +56,7 @@ def engine_of(workers: Any, name: str) -> Engine | Mapped:
 
 
 class Here:
-    """This thread: a task is done when it is submitted."""
+    """Computes in this thread: a task is done when it is submitted."""
 
     slots = at_once = 1
 
@@ -127,10 +128,10 @@ class Cluster(Here):
         return self._client.scatter(work, broadcast=True, hash=False)
 
     def submit(self, task: Task, work: Any, start: int, items: Sequence[Any]) -> Any:
-        if any(hasattr(part, "__dask_graph__") for item in items for part in (item if type(item) is tuple else (item,))):
-            from dask import delayed
-
-            lazy = delayed(task, pure=False, traverse=False)(work, start, list(items))
+        if any(
+            hasattr(part, "__dask_graph__") for item in items for part in (item if type(item) is tuple else (item,))
+        ):
+            lazy = importlib.import_module("dask").delayed(task, pure=False, traverse=False)(work, start, list(items))
             return self._client.compute(lazy, optimize_graph=False)  # which loads them there
         given = Shipped(items, f"the data of partition {start}")
         return self._client.submit(task, work, start, given, pure=False)

@@ -123,7 +123,10 @@ def _dumped(held: object, what: str) -> bytes:
     except Exception as error:
         found = "; ".join(dict.fromkeys(_unpicklable(held, ""))) or str(error)
         by_name = _dumps() is pickle.dumps
-        instead = "Define functions at the top level of a module, or install cloudpickle (pip install cloudpickle). " * by_name
+        instead = (
+            "Define functions at the top level of a module, or install cloudpickle (pip install cloudpickle). "
+            * by_name
+        )
         raise UnsupportedError(
             f"{what} cannot be sent to another process: {found}. {instead}Make files, locks and the like where they are "
             "used, in the function. Threads get everything as it is: workers=ThreadPoolExecutor(n)."
@@ -144,6 +147,8 @@ def _parts(held: object) -> Iterator[tuple[str, object]]:
     if isinstance(held, functools.partial):
         yield from (("", x) for x in (held.func, *held.args, *held.keywords.values()))
     elif inspect.isfunction(held):
+        if _dumps() is pickle.dumps:  # which takes a function by its name, or not at all
+            return
         used = inspect.getclosurevars(held)
         for name, part in {**used.globals, **used.nonlocals}.items():
             yield f"{name!r} in {_named(held)} is ", part
@@ -152,7 +157,9 @@ def _parts(held: object) -> Iterator[tuple[str, object]]:
     elif isinstance(held, (list, tuple)):
         yield from (("", x) for x in held)
     elif hasattr(held, "__dict__"):
-        yield from ((f"the attribute {name!r} of {with_article(held)} is ", x) for name, x in vars(held).items())
+        ours = type(held).__module__.startswith("pullback.")
+        said = "" if ours else f"of {with_article(held)} is "
+        yield from ((f"{name!r} {said}" if said else "", x) for name, x in vars(held).items())
 
 
 def _named(held: object) -> str:

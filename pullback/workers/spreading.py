@@ -114,6 +114,7 @@ def _by_rounds(engine: Mapped, work: Shipped, items: Sequence[Any], pace: Pace, 
 def _by_futures(engine: Engine, work: Shipped, items: Sequence[Any], pace: Pace, take: Take) -> None:
     """With an engine: always as many tasks under way as keep it busy."""
     done: queue.SimpleQueue[tuple[int, int, Any]] = queue.SimpleQueue()
+    future: Any
     running: dict[tuple[int, int], Any] = {}
     waiting: list[tuple[int, int]] = []  # blocks to be begun next
     lost: dict[tuple[int, int], int] = {}

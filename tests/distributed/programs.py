@@ -12,7 +12,7 @@ W = np.array([0.4, -0.3, 0.7])
 V = np.array([1.0, -2.0, 0.5])  # the direction of Hessian-vector products
 
 
-# -- what is summed: of the parameters, perhaps statistics of all data, and the data of one partition -------------------
+# -- what is summed: of the parameters, perhaps statistics of all data, and the data of one partition ------------------
 def logistic(w, X, y):
     return np.sum(np.logaddexp(0.0, -np.sign(y) * (X @ w)))
 
