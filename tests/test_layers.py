@@ -18,14 +18,14 @@ PACKAGE = Path(__file__).parents[1] / "pullback"
 # From the ground up; a line's parts do not know each other. Parts are named by their path below `pullback`.
 LAYERS = (
     ("core",),
-    ("explain",),
+    ("explain", "workers"),
     ("graph",),
     ("dispatch",),
     ("arrays",),
     ("ops",),
     ("autograd",),
     ("func",),
-    ("compiler", "exchange", "interop", "optim", "optimize", "testing", "viz"),  # features
+    ("compiler", "distributed", "exchange", "interop", "optim", "optimize", "testing", "viz"),  # features
     (
         "array_api",
         "checkup",

@@ -17,7 +17,7 @@ import pullback as pb
 LIST = Path(__file__).with_name("public_names.txt")
 MODULES = (
     "pullback", "pullback.autograd", "pullback.autograd.functional", "pullback.compiler",
-    "pullback.extend", "pullback.fft",
+    "pullback.distributed", "pullback.extend", "pullback.fft",
     "pullback.func", "pullback.library", "pullback.linalg", "pullback.nn", "pullback.nn.functional", "pullback.optim",
     "pullback.optim.lr_scheduler", "pullback.optimize", "pullback.random", "pullback.special", "pullback.testing",
     "pullback.utils", "pullback.utils.checkpoint", "pullback.viz",

@@ -128,8 +128,8 @@ def _dumped(held: object, what: str) -> bytes:
             * by_name
         )
         raise UnsupportedError(
-            f"{what} cannot be sent to another process: {found}. {instead}Make files, locks and the like where they are "
-            "used, in the function. Threads get everything as it is: workers=ThreadPoolExecutor(n)."
+            f"{what} cannot be sent to another process: {found}. {instead}Make files, locks and the like where they "
+            "are used, in the function. Threads get everything as it is: workers=ThreadPoolExecutor(n)."
         ) from error
 
 

@@ -114,7 +114,6 @@ def _by_rounds(engine: Mapped, work: Shipped, items: Sequence[Any], pace: Pace, 
 def _by_futures(engine: Engine, work: Shipped, items: Sequence[Any], pace: Pace, take: Take) -> None:
     """With an engine: always as many tasks under way as keep it busy."""
     done: queue.SimpleQueue[tuple[int, int, Any]] = queue.SimpleQueue()
-    future: Any
     running: dict[tuple[int, int], Any] = {}
     waiting: list[tuple[int, int]] = []  # blocks to be begun next
     lost: dict[tuple[int, int], int] = {}
@@ -130,10 +129,10 @@ def _by_futures(engine: Engine, work: Shipped, items: Sequence[Any], pace: Pace,
                     future = running[start, stop] = engine.submit(task, prepared, start, items[start:stop])
                     future.add_done_callback(lambda _, found=(start, stop, future): done.put(found))
                     del waiting[0]
-                start, stop, future = done.get()
-                if running.get((start, stop)) is not future:
+                start, stop, ended = done.get()
+                if running.get((start, stop)) is not ended:
                     continue  # of an engine that is gone
-                found = future.result()
+                found = ended.result()
             except BrokenProcessPool:
                 engine = _renewed(engine, running, lost)
                 prepared = engine.begin(work)
