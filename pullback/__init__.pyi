@@ -90,6 +90,7 @@ from pullback.random import set_rng_state as set_rng_state
 from pullback import array_api as array_api
 from pullback import autograd as autograd
 from pullback import compiler as compiler
+from pullback import distributed as distributed
 from pullback import extend as extend
 from pullback import fft as fft
 from pullback import func as func
