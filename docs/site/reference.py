@@ -32,7 +32,8 @@ HOMES = (
     "pullback.autograd.anomaly_mode", "pullback.autograd.profiler", "pullback.autograd.variable", "pullback.linalg",
     "pullback.fft", "pullback.special", "pullback.masked", "pullback.signal.windows", "pullback.nn",
     "pullback.nn.functional", "pullback.random", "pullback.optimize", "pullback.optim", "pullback.optim.lr_scheduler",
-    "pullback.utils", "pullback.utils.checkpoint", "pullback.utils.pytree", "pullback.viz", "pullback.compiler", "pullback.distributed",
+    "pullback.utils", "pullback.utils.checkpoint", "pullback.utils.pytree", "pullback.viz", "pullback.compiler",
+    "pullback.distributed",
     "pullback.testing", "pullback.extend", "pullback.library", "pullback.overrides",
 )  # fmt: skip
 

@@ -115,7 +115,7 @@ def main(workers: int | None = None, files: int = 16, rows: int = 50_000, steps:
         with watched() as memory:
             found = fit(loss_over(paths, workers), steps)
     start, most = memory[0][1], max(used for _, used in memory)
-    print(f"{files} files, {size:.0f} MB: loss {found.fun:.4f} after {found.nit} steps, {found.nfev} values and gradients")
+    print(f"{files} files, {size:.0f} MB: loss {found.fun:.4f} after {found.nfev} values and gradients")
     print(f"memory of this process: {start:.0f} MB at the start, {most:.0f} MB at most")
     return found, size, most - start
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -113,8 +114,8 @@ def _by_rounds(engine: Mapped, work: Shipped, items: Sequence[Any], pace: Pace, 
 
 def _by_futures(engine: Engine, work: Shipped, items: Sequence[Any], pace: Pace, take: Take) -> None:
     """With an engine: always as many tasks under way as keep it busy."""
-    done: queue.SimpleQueue[tuple[int, int, Any]] = queue.SimpleQueue()
-    running: dict[tuple[int, int], Any] = {}
+    done: queue.SimpleQueue[tuple[int, int, Future[Any]]] = queue.SimpleQueue()
+    running: dict[tuple[int, int], Future[Any]] = {}
     waiting: list[tuple[int, int]] = []  # blocks to be begun next
     lost: dict[tuple[int, int], int] = {}
     position, prepared = 0, engine.begin(work)
