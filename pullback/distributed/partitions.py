@@ -70,7 +70,7 @@ def rows(*data: Any, size: int, dim: str | None = None) -> Rows:
     >>> parts = pb.distributed.rows(X, y, size=2)
     >>> parts
     <3 partitions of 2 rows, 5 in all>
-    >>> pb.distributed.sum_over(lambda w, X, y: np.sum((X @ w - y) ** 2), parts)(np.array([1.0, 0.0]))
+    >>> pb.distributed.sum_over(lambda w, X, y: np.sum((X @ w - y) ** 2), parts)(np.array([1.0, 0.0])).item()
     85.0
     """
     if not data:
