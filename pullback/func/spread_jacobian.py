@@ -90,8 +90,9 @@ class _Problem:
 
     def sizes(self) -> tuple[int, int]:
         """How many rows and columns the Jacobian has; the function runs once here, for its form."""
-        self.found, self.structure = flatten(self.value(self.vector))
-        rows = sum(math.prod(np.shape(y)) for y in self.found)
+        found, self.structure = flatten(self.value(self.vector))
+        self.shapes = [np.shape(y) for y in found]
+        rows = sum(map(math.prod, self.shapes))
         if not rows or not len(self.vector):
             raise GradientError(f"{_NAME}: the function has no results, or the chosen arguments hold no numbers.")
         return rows, len(self.vector)
@@ -99,13 +100,13 @@ class _Problem:
     def blocks(self, matrix: Any) -> Any:
         """The Jacobian in the structures of results and arguments."""
         tensors = any(type(x) in TENSOR_FACES for x in flatten(self.primals)[0])
-        rows = np.split(matrix, np.cumsum([math.prod(np.shape(y)) for y in self.found])[:-1])
+        rows = np.split(matrix, np.cumsum([*map(math.prod, self.shapes)])[:-1])
         found = []
-        for y, row in zip(self.found, rows, strict=True):
+        for shape, row in zip(self.shapes, rows, strict=True):
             leaves, structure = flatten(self.primals)
             ends = np.cumsum([math.prod(np.shape(x)) for x in leaves])[:-1]
             parts = [
-                _shown(part.reshape((*np.shape(y), *np.shape(x))), tensors)
+                _shown(part.reshape((*shape, *np.shape(x))), tensors)
                 for x, part in zip(leaves, np.split(row, ends, axis=1), strict=True)
             ]
             arranged = unflatten(structure, parts)

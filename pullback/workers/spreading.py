@@ -140,6 +140,9 @@ def _by_futures(engine: Engine, work: Shipped, items: Sequence[Any], pace: Pace,
                 waiting = sorted({*running, *waiting})
                 running.clear()
                 continue
+            except Exception as error:  # of the engine: those of the work come as results
+                error.add_note(f"in a task that begins with partition {start}")
+                raise
             del running[start, stop]
             take(start, stop, found)
     except BaseException as error:

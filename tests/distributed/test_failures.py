@@ -1,14 +1,13 @@
 """What fails in a worker, and what is left behind: nothing."""
 
 import contextlib
-import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ from tests.distributed.workers import WORKERS
 
 ROOT = Path(__file__).parents[2]
 W = np.array([0.1, 0.2])
-SPAWN = multiprocessing.get_context("spawn")
 
 
 class Strange(ValueError):
@@ -70,10 +68,11 @@ def test_an_error_of_another_process_shows_where_it_came_from():
 
 
 @pytest.mark.parametrize("kind", ["own processes", "ProcessPoolExecutor", "loky"])
-@pytest.mark.filterwarnings("ignore:.*has lost a process", "ignore:.*worker stopped", "ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore:.*worker stopped", "ignore::ResourceWarning")
 def test_a_killed_worker_costs_its_partitions_alone(kind, tmp_path):
     parts = [(x, str(tmp_path), 1) for x in range(12)]
-    with WORKERS[kind]() as workers:
+    told = pytest.warns(RuntimeWarning, match="given as `workers` has lost a process")
+    with WORKERS[kind]() as workers, contextlib.nullcontext() if kind == "own processes" else told:
         assert sum_over(killing, parts, workers)(W) == sum_over(sines, range(12))(W)
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -82,12 +81,6 @@ def test_a_killed_worker_costs_its_partitions_alone(kind, tmp_path):
 def test_dask_computes_lost_partitions_again(tmp_path, workers):
     total = sum_over(killing, [(x, str(tmp_path), 1) for x in range(8)], workers("dask"))
     assert total(W) == sum_over(sines, range(8))(W)
-
-
-def test_an_executor_that_has_lost_a_process_is_told(tmp_path):
-    with ProcessPoolExecutor(1, mp_context=SPAWN) as workers:
-        with pytest.warns(RuntimeWarning, match="ProcessPoolExecutor given as `workers` has lost a process"):
-            sum_over(killing, [(x, str(tmp_path), 1) for x in range(8)], workers)(W)
 
 
 def test_a_partition_that_kills_each_time_is_named(tmp_path):
@@ -268,11 +261,10 @@ def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path):
 
 def test_no_engine_is_imported_before_it_is_used():
     code = (
-        "import sys, numpy as np, pullback as pb; pb.distributed.sum_over(np.dot, [np.ones(2)])(np.ones(2));"
-        "print(sorted({'dask', 'distributed', 'joblib', 'loky', 'mpi4py', 'ray', 'xarray'} & {*sys.modules}))"
+        "import sys, numpy as np, pullback as pb; ours = {'pullback.distributed', 'pullback.workers'} & {*sys.modules};"
+        "pb.distributed.sum_over(np.dot, [np.ones(2)])(np.ones(2));"
+        "print(ours, {'dask', 'distributed', 'joblib', 'loky', 'mpi4py', 'ray', 'xarray'} & {*sys.modules})"
     )
-    done = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True)
-    assert done.stdout == b"[]\n", done.stderr
-    code = "import sys, pullback; print('pullback.distributed' in sys.modules, 'pullback.workers' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True)
-    assert done.stdout == b"False False\n", done.stderr
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
+    assert done.stdout == b"set() set()\n", done.stderr
