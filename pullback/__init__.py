@@ -22,7 +22,7 @@ has:
     masked      reductions and scans of the elements that a mask selects
     optim       PyTorch's optimizers and learning-rate schedules, in place and as functions of trees
     optimize    SciPy's optimisers with exact derivatives: minimize, least_squares, root, curve_fit
-    distributed collectives of MPI and of threads, differentiable
+    distributed sums over data on other processes, threads and machines, and collectives of ranks, differentiable
     random      the default random generator: seeding it, saving its state
     scipy       SciPy's packages with functions that take Tensors
     ops         ops.load: your own operators, declared in YAML

@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).parents[1] / "pullback"
 # From the ground up; a line's parts do not know each other. Parts are named by their path below `pullback`.
 LAYERS = (
     ("core",),
-    ("explain",),
+    ("explain", "workers"),
     ("graph",),
     ("dispatch",),
     ("arrays",),

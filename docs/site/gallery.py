@@ -21,6 +21,7 @@ FOLDERS = {
     "scipy_as_is": "NumPy and SciPy",
     "transforms": "Transforms of functions",
     "implicit": "Derivatives of what solvers find",
+    "distributed": "Sums over data",
     "third_party_ops": "Operators of one's own",
 }
 

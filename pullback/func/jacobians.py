@@ -34,6 +34,7 @@ from pullback.func.boundary import (
 )
 from pullback.func.forward import paired, push
 from pullback.func.reverse import Recording
+from pullback.func.spread_jacobian import spread_jacobian
 
 _MODES = ("auto", "forward", "reverse")
 _HESSIAN_MODES = ("auto", "forward-over-reverse", "reverse-over-reverse")
@@ -157,6 +158,7 @@ def jacobian(
     *,
     chunk_size: int | None = None,
     mode: str = "auto",
+    workers: Any = None,
 ) -> Callable[..., Any]:
     """A function that computes the Jacobian of `func`, by rows or by columns: whichever are fewer.
 
@@ -168,6 +170,10 @@ def jacobian(
         elements in the results than in the arguments it goes on in reverse mode. Else it runs the function a second
         time, in forward mode; where an operator has no forward-mode derivative, or the function has kept values of
         the first run, it stays with reverse mode.
+    workers : int, executor, Client or map, optional
+        Who computes, as of `distributed.sum_over`: each worker some of the rows or columns, for functions that take
+        seconds. Each runs the function once, and this thread once more to learn the form of its result. For plain
+        arrays, and without `has_aux`.
 
     Returns
     -------
@@ -191,6 +197,11 @@ def jacobian(
     """
     if mode not in _MODES:
         raise ValueError(f"func.jacobian: mode must be one of {', '.join(map(repr, _MODES))}, got {mode!r}.")
+    if workers is not None:
+        if has_aux:
+            raise ValueError("func.jacobian: workers= and has_aux=True do not go together: call func for aux.")
+        by = [functools.partial(f, holomorphic=holomorphic, chunk_size=chunk_size) for f in (jacfwd, jacrev)]
+        return functools.wraps(func)(spread_jacobian(Choice("jacobian", func, argnums), workers, mode, *by))
     return _transform("jacobian", func, argnums, has_aux, holomorphic, chunk_size, mode)
 
 

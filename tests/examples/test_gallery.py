@@ -25,7 +25,7 @@ def run(folder, *command):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["transforms", "implicit", "third_party_ops"])
+@pytest.mark.parametrize("name", ["transforms", "implicit", "distributed", "third_party_ops"])
 def test_the_pictures_are_drawn(name, tmp_path):
     drawn = run(ROOT / "examples" / name, SITE / "pictures.py", name, tmp_path)
     assert drawn.returncode == 0, drawn.stderr

@@ -10,6 +10,9 @@ from __future__ import annotations  # np.random is imported by NumPy when first 
 import math
 import operator
 import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ MAX_CATEGORIES = 2**24
 
 _lock = threading.Lock()
 _state: dict[str, Any] = {}  # holds the default generator, once someone has asked for it
+_of_block: ContextVar[dict[str, Any]] = ContextVar("_of_block", default=_state)  # the same where a block has its own
 
 
 def default_generator() -> np.random.Generator:
@@ -36,10 +40,22 @@ def default_generator() -> np.random.Generator:
     >>> type(pb.default_generator()).__name__
     'Generator'
     """
-    if "generator" not in _state:
-        _state.setdefault("generator", np.random.Generator(np.random.PCG64()))  # atomic: one of two threads wins
-    generator: np.random.Generator = _state["generator"]
+    state = _of_block.get()
+    if "generator" not in state:
+        seeds = np.random.PCG64(state.get("key"))
+        state.setdefault("generator", np.random.Generator(seeds))  # atomic: one of two threads wins
+    generator: np.random.Generator = state["generator"]
     return generator
+
+
+@contextmanager
+def drawing_from(key: Sequence[int]) -> Iterator[None]:
+    """A block with a default generator of its own, which begins with this key as its seed."""
+    before = _of_block.set({"key": key})
+    try:
+        yield
+    finally:
+        _of_block.reset(before)
 
 
 def manual_seed(seed: int) -> np.random.Generator:
