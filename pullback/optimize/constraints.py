@@ -57,7 +57,7 @@ class Constraints:
         self.any_sparse = False
         self.given = [self._made(c) for c in listed(constraints)]
 
-    def _made(self, constraint: Any) -> LinearConstraint | NonlinearConstraint | dict[str, Any]:
+    def _made(self, constraint: object) -> LinearConstraint | NonlinearConstraint | dict[str, Any]:
         if isinstance(constraint, LinearConstraint):
             return self._linear(constraint)
         if isinstance(constraint, NonlinearConstraint):
@@ -117,14 +117,16 @@ class Constraints:
             return NonlinearConstraint(residuals.value, 0.0, upper, jac=residuals.jacobian, hess=hess)
         return {**constraint, "fun": residuals.value, "jac": residuals.jacobian}
 
-    def _residuals(self, function: Callable[..., Any], jac: Any, args: tuple[Any, ...] = ()) -> Residuals:
+    def _residuals(
+        self, function: Callable[..., Any], jac: Callable[..., Any] | None, args: tuple[Any, ...] = ()
+    ) -> Residuals:
         what, compile = f"constraint {len(self.texts)}", self._compile
         residuals = Residuals(self._name, what, function, self._parameters, args, jac=jac, compile=compile)
         start = self._parameters.start
         self._size = (residuals.begin(steers=False) if self._takes_jacobians else residuals.value(start)).size
         return residuals
 
-    def _choose(self, residuals: Residuals, given: Any) -> None:
+    def _choose(self, residuals: Residuals, given: object) -> None:
         """Sparse Jacobians are for trust-constr alone."""
         if self._method == "trust-constr":
             self.any_sparse = residuals.choose(self._size, self._sparse, given) or self.any_sparse

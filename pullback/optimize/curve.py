@@ -37,7 +37,7 @@ def curve_fit(
     check_finite: bool | None = None,
     bounds: Any = (-np.inf, np.inf),
     method: str | None = None,
-    jac: Any = None,
+    jac: str | Callable[..., Any] | None = None,
     *,
     full_output: bool = False,
     nan_policy: str | None = None,
@@ -142,7 +142,7 @@ def curve_fit(
     )
     if not isinstance(jac, str):
 
-        def distances(p: Any) -> object:
+        def distances(p: object) -> object:
             return transform(call(p, x) - y)
 
         residuals = Residuals(_NAME, "residuals", distances, parameters, compile=compile)

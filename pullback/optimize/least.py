@@ -139,7 +139,7 @@ def least_squares(
         )
     more = dict(kwargs or {})
 
-    def solver(start: Any, *plain: object) -> Any:
+    def solver(start: object, *plain: object) -> Any:
         problem = _Problem(fun, start, plain, **given)
         result = problem.solved()
         problem.refuse_held()

@@ -157,7 +157,7 @@ def minimize(
     if stderr:
         raise GradientError(f"{_NAME}: stderr has no derivative with respect to args; call it outside the transform.")
 
-    def solver(start: Any, *plain: object) -> Any:
+    def solver(start: object, *plain: object) -> Any:
         problem = _Problem(fun, start, plain, *given, **wanted)
         result = problem.solved()
         problem.refuse_held()

@@ -85,7 +85,7 @@ class Parameters:
         if self.bare:
             return function
 
-        def of_vector(x: Any, *args: object) -> object:
+        def of_vector(x: object, *args: object) -> object:
             return function(self.unravel(x), *args)
 
         of_vector.__qualname__ = getattr(function, "__qualname__", None) or type(function).__name__
@@ -144,7 +144,7 @@ class Parameters:
                 ) from None
         return spread
 
-    def places(self, tree: Any, what: str, parts: tuple[type, ...]) -> Iterator[tuple[ndarray, Any, str]]:
+    def places(self, tree: object, what: str, parts: tuple[type, ...]) -> Iterator[tuple[ndarray, Any, str]]:
         """(where in the vector a leaf of the parameters is, what a tree like them has there, its path).
 
         An instance of `parts` may stand for all leaves of a part.

@@ -24,7 +24,7 @@ class Sparse:
     def __init__(self, function: Callable[..., Any], hessian: bool, coloring: Coloring) -> None:
         self._function, self._hessian, self._coloring = function, hessian, coloring
 
-    def __call__(self, x: Any, *args: object) -> object:
+    def __call__(self, x: object, *args: object) -> object:
         """The matrix, csr. Where the function takes other branches than before, the pattern is found anew."""
         try:
             return self._evaluate(x, *args)
@@ -35,7 +35,7 @@ class Sparse:
         self._coloring = _colored(before + _pattern(self._function, self._hessian, x, args), self._hessian)
         return self._evaluate(x, *args)
 
-    def _evaluate(self, x: Any, *args: object) -> object:
+    def _evaluate(self, x: object, *args: object) -> object:
         make = sparse_hessian if self._hessian else sparse_jacobian
         return make(self._function, sparsity=self._coloring)(x, *args)
 
@@ -81,7 +81,7 @@ def sparse_if_it_pays(
 
 
 def _pattern(
-    function: Callable[..., Any], hessian: bool, x: Any, args: tuple[Any, ...], most: int | None = None
+    function: Callable[..., Any], hessian: bool, x: object, args: tuple[Any, ...], most: int | None = None
 ) -> Any:
     choice = Choice("hessian_sparsity" if hessian else "jacobian_sparsity", function, 0)
     if hessian:

@@ -54,11 +54,11 @@ class Residuals:
         self.kwargs, self._jac = dict(kwargs or {}), jac
         self.function, given = function, self.kwargs
 
-        def joined(x: Any, *more: object) -> object:
+        def joined(x: object, *more: object) -> object:
             """The function's numbers in one vector, for transforms."""
             return _vector(function(x, *more, **given))
 
-        def weighted(x: Any, v: AnyArray, *more: object) -> object:
+        def weighted(x: object, v: AnyArray, *more: object) -> object:
             return np.sum(v * self.flat(x, *more))
 
         name_of = getattr(function, "__qualname__", None) or type(function).__name__
@@ -118,7 +118,7 @@ class Residuals:
 
         watched(self.name, evaluate, lambda: found[0], steers)
 
-    def choose(self, rows: int, asked: bool | None, given: Any = None) -> bool:
+    def choose(self, rows: int, asked: bool | None, given: object = None) -> bool:
         """Decide whether the Jacobian is sparse; `text` says so."""
         if self._jac is not None or (asked is None and given is None and min(rows, self.parameters.size) <= FEW):
             return False
@@ -156,7 +156,7 @@ class Residuals:
     def _evaluated(self, z: ndarray) -> ndarray:
         return np.asarray(numbers(self._dense(self.parameters.point(z))))
 
-    def _dense(self, point: Any) -> Any:
+    def _dense(self, point: object) -> Any:
         """The dense Jacobian; in forward mode at once where that is known to be the one, which saves a call."""
         if self._rows > self.parameters.size:
             with contextlib.suppress(NotImplementedError, EndedLevelError):

@@ -31,7 +31,7 @@ def root(
     x0: object,
     args: Any = (),
     method: str = "hybr",
-    jac: Any = None,
+    jac: bool | Callable[..., Any] | None = None,
     tol: float | None = None,
     callback: Callable[..., Any] | None = None,
     options: dict[str, Any] | None = None,
@@ -89,7 +89,7 @@ def root(
     if not depends(args):
         return _solved(fun, x0, args, *given)
 
-    def solver(start: Any, *plain: object) -> Any:
+    def solver(start: object, *plain: object) -> Any:
         result = _solved(fun, start, plain, *given)
         return result, result
 
@@ -99,14 +99,14 @@ def root(
 
 
 def _solved(
-    fun: Any,
-    x0: Any,
+    fun: Callable[..., Any],
+    x0: object,
     args: Any,
     method: str,
-    jac: Any,
-    tol: Any,
-    callback: Any,
-    options: Any,
+    jac: bool | Callable[..., Any] | None,
+    tol: float | None,
+    callback: Callable[..., Any] | None,
+    options: dict[str, Any] | None,
     history: bool,
     progress: bool | None,
     compile: bool,
