@@ -161,7 +161,7 @@ def evaluate_nd(
 
 
 @scipy_rule("scipy.interpolate._ppoly.real_roots")
-def real_roots(c: AnyArray, x: AnyArray, y: Any, report_discont: bool, extrapolate: bool) -> list[Any]:
+def real_roots(c: AnyArray, x: AnyArray, y: Any, report_discont: bool, extrapolate: bool) -> list[AnyArray]:
     """Where each polynomial is y, by Newton's steps from SciPy's roots; a jump across y stays at its breakpoint."""
     c, x = array(c), array(x)
     at_breaks = frozen(x, "roots")
