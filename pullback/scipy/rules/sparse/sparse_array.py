@@ -838,7 +838,7 @@ class _Numbers:
         return (bits >> np.uint64(24)).astype(float).reshape(np.shape(numbers))
 
     @classmethod
-    def places(cls, values: np.ndarray[Any, Any] | np.generic, total: int) -> tuple[np.ndarray[Any, Any], bool]:
+    def places(cls, values: np.ndarray[Any, Any] | np.generic, total: int) -> tuple[Any, bool]:
         """The numbers, and whether some are none that were handed out."""
         numbers = np.real(values)
         wrong = (numbers < 0) | (numbers > total) | (numbers % 1 != 0) | (cls.mark(numbers) != np.imag(values))
