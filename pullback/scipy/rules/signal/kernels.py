@@ -56,7 +56,7 @@ def lagged_products(x: AnyArray, y: AnyArray, lags: int) -> AnyArray:
     return np.stack([np.vecdot(y[..., : max(size - k, 0)], x[..., k:]) for k in range(lags)], -1)
 
 
-def correlated(x: AnyArray, w: np.ndarray[Any, Any], dims: int) -> AnyArray:
+def correlated(x: np.ndarray[Any, Any], w: np.ndarray[Any, Any], dims: int) -> AnyArray:
     """By a product with all windows, or by transforms where that is faster."""
     dtype = np.result_type(x, w)
     x, w = x.astype(dtype, copy=False), w.astype(dtype, copy=False)
