@@ -2,7 +2,7 @@
 
 face.py      what `pullback.scipy.linalg` and its kin have in common
 <area>/      rules by topic; where compiled code needs a derivative of its own: declarations.yaml, from which
-             operators.py is generated (`make codegen`), kernels.py and formulas.py
+             operators.py is generated (`make codegen`), kernels.py and formulas.py; types.py for its annotations
 """
 
 from importlib import import_module as _import_module

@@ -48,7 +48,7 @@ def _enter(kind: str, inverse: bool) -> None:
     """The rules of a transform along one axis and along several."""
     name = ("i" if inverse else "") + kind
 
-    def turned(type: int, norm: str | None) -> tuple[Any, Any]:
+    def turned(type: int, norm: str | None) -> tuple[int, str | None]:
         return (_SWAPPED.get(type, type), _OPPOSITE.get(norm, norm)) if inverse else (type, norm)
 
     @scipy_rule(f"scipy.fft.{name}")

@@ -47,13 +47,13 @@ def _spline_at(t: AnyArray, c: AnyArray, k: int, x: AnyArray, nu: int) -> AnyArr
 
 
 @scipy_rule("scipy.interpolate._dfitpack.splev")
-def splev(t: ArrayLike, c: ArrayLike, k: int, x: ArrayLike, ext: int = 0) -> tuple[Any, int]:
+def splev(t: ArrayLike, c: ArrayLike, k: int, x: ArrayLike, ext: int = 0) -> tuple[AnyArray, int]:
     """The spline at points, and 1 if one is outside where that is an error."""
     return splder(t, c, k, x, 0, ext)
 
 
 @scipy_rule("scipy.interpolate._dfitpack.splder")
-def splder(t: ArrayLike, c: ArrayLike, k: int, x: ArrayLike, nu: int = 1, ext: int = 0) -> tuple[Any, int]:
+def splder(t: ArrayLike, c: ArrayLike, k: int, x: ArrayLike, nu: int = 1, ext: int = 0) -> tuple[AnyArray, int]:
     """Its derivative of order nu."""
     t, c, x = map(array, (t, c, x))
     low, high = t[k], t[t.shape[0] - k - 1]
@@ -66,7 +66,7 @@ def splder(t: ArrayLike, c: ArrayLike, k: int, x: ArrayLike, nu: int = 1, ext: i
 
 
 @scipy_rule("scipy.interpolate._dfitpack.spalde")
-def spalde(t: ArrayLike, c: ArrayLike, k1: int, x: ArrayLike) -> tuple[Any, int]:
+def spalde(t: ArrayLike, c: ArrayLike, k1: int, x: ArrayLike) -> tuple[AnyArray, int]:
     """The spline and all its derivatives at one point."""
     t, c, x = array(t), array(c), array(x).reshape(1)
     if x[0] < t[k1 - 1] or x[0] > t[t.shape[0] - k1]:
@@ -87,7 +87,7 @@ def integrals(t: ArrayLike, k: int, a: ArrayLike, b: ArrayLike) -> AnyArray:
 
 
 @scipy_rule("scipy.interpolate._dfitpack.splint")
-def splint(t: ArrayLike, c: ArrayLike, k: int, a: ArrayLike, b: ArrayLike) -> tuple[Any, Any]:
+def splint(t: ArrayLike, c: ArrayLike, k: int, a: ArrayLike, b: ArrayLike) -> tuple[AnyArray, AnyArray]:
     """The integral from a to b, and those of the B-splines."""
     t = array(t)
     found = integrals(t, k, a, b)
@@ -95,7 +95,7 @@ def splint(t: ArrayLike, c: ArrayLike, k: int, a: ArrayLike, b: ArrayLike) -> tu
 
 
 @scipy_rule("scipy.interpolate._dfitpack.sproot")
-def sproot(t: ArrayLike, c: ArrayLike, mest: int) -> tuple[Any, int, int]:
+def sproot(t: ArrayLike, c: ArrayLike, mest: int) -> tuple[AnyArray, int, int]:
     """The zeros of a cubic spline, by Newton's steps from FITPACK's."""
     t, c = array(t), array(c)
     z, m, ier = _dfitpack.sproot(frozen(t, "roots"), frozen(c, "roots"), mest)
@@ -106,7 +106,7 @@ def sproot(t: ArrayLike, c: ArrayLike, mest: int) -> tuple[Any, int, int]:
 
 
 @scipy_rule("scipy.interpolate._fitpack._insert")
-def insert(per: bool, t: ArrayLike, c: ArrayLike, k: int, x: ArrayLike, m: int) -> tuple[Any, Any, int]:
+def insert(per: bool, t: ArrayLike, c: ArrayLike, k: int, x: ArrayLike, m: int) -> tuple[AnyArray, AnyArray, int]:
     """Knots and coefficients with x inserted m times."""
     t, c = array(t), array(c)
     if per:
@@ -151,7 +151,7 @@ def _fit(
     high: ArrayLike | None,
     k: int,
     inner: ArrayLike | None,
-) -> tuple[Any, Any]:
+) -> tuple[AnyArray, AnyArray]:
     """Knots and coefficients: through the points, or by least squares for knots inside."""
     x, y = array(x).astype(float), array(y).astype(float)
     low, high = _given_or_end(low, x, 0), _given_or_end(high, x, -1)

@@ -31,7 +31,7 @@ def ndim_coords_from_arrays(points: ArrayLike | tuple[ArrayLike, ...], ndim: int
 
 
 @scipy_rule("scipy.interpolate._rgi.find_indices")
-def find_indices(grid: Sequence[AnyArray], xi: AnyArray) -> tuple[Any, Any]:
+def find_indices(grid: Sequence[AnyArray], xi: AnyArray) -> tuple[np.ndarray[Any, Any], AnyArray]:
     """The number of the cell that each point is in, on each axis, and where it is there, from 0 to 1."""
     cells, parts = [], []
     for x, points in zip(map(array, grid), array(xi), strict=True):

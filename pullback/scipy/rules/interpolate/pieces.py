@@ -59,7 +59,7 @@ def _local(c: AnyArray, step: AnyArray, nu: int) -> AnyArray:
 
 
 @scipy_rule("scipy.interpolate._cubic.prepare_input")
-def prepare_input(x: AnyArray, y: Any, axis: int, dydx: Any = None, **namespace: object) -> tuple[Any, ...]:
+def prepare_input(x: ArrayLike, y: Any, axis: int, dydx: Any = None, **namespace: object) -> tuple[Any, ...]:
     """The checks of SciPy's; of many samples at once, which have no numbers to show, those of their shapes."""
     checked = clone(_cubic.prepare_input)
     if not is_hidden(y, dydx) or is_hidden(x):
@@ -161,7 +161,7 @@ def evaluate_nd(
 
 
 @scipy_rule("scipy.interpolate._ppoly.real_roots")
-def real_roots(c: AnyArray, x: AnyArray, y: Any, report_discont: bool, extrapolate: bool) -> list[Any]:
+def real_roots(c: AnyArray, x: AnyArray, y: Any, report_discont: bool, extrapolate: bool) -> list[AnyArray]:
     """Where each polynomial is y, by Newton's steps from SciPy's roots; a jump across y stays at its breakpoint."""
     c, x = array(c), array(x)
     at_breaks = frozen(x, "roots")

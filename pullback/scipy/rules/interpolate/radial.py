@@ -62,7 +62,7 @@ def _monomials(x: AnyArray, powers: AnyArray) -> AnyArray:
 @scipy_rule("scipy.interpolate._rbfinterp_np._pythran_build_system")
 def build_system(
     y: ArrayLike, d: ArrayLike, smoothing: ArrayLike, kernel: str, epsilon: Numeric, powers: AnyArray
-) -> tuple[Any, ...]:
+) -> tuple[AnyArray, ...]:
     """Matrix and right-hand side for the coefficients; shift and scale of the monomials."""
     y, d, count = array(y), array(d), powers.shape[0]
     low, high = np.min(y, axis=0), np.max(y, axis=0)
@@ -93,7 +93,7 @@ def polynomial_matrix(x: ArrayLike, powers: AnyArray) -> AnyArray:
 
 
 @scipy_rule("scipy.interpolate._rbfinterp_np.dgesv")
-def dgesv(a: AnyArray, b: AnyArray, **_: object) -> tuple[Any, Any, Any, int]:
+def dgesv(a: AnyArray, b: AnyArray, **_: object) -> tuple[None, None, AnyArray, int]:
     """The solution, and whether there is none."""
     try:
         return None, None, np.linalg.solve(a, b), 0

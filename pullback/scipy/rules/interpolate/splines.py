@@ -128,19 +128,21 @@ def get_lapack_funcs(
     return [_gbsv]
 
 
-def _gbsv(below: int, above: int, ab: AnyArray, b: AnyArray, **_: object) -> tuple[Any, ...]:
+def _gbsv(below: int, above: int, ab: AnyArray, b: AnyArray, **_: object) -> tuple[None, None, AnyArray, int]:
     return None, None, solve_banded((below, above), ab[below:], b), 0
 
 
 @scipy_rule("scipy.interpolate._dierckx.data_matrix")
-def data_matrix(x: ArrayLike, t: ArrayLike, k: int, w: ArrayLike, extrapolate: bool = False) -> tuple[Any, Any, int]:
+def data_matrix(
+    x: ArrayLike, t: ArrayLike, k: int, w: ArrayLike, extrapolate: bool = False,
+) -> tuple[AnyArray, np.ndarray[Any, Any], int]:  # fmt: skip
     """The B-splines that are not zero at each point, times its weight; the first one's number; the number of all."""
     x, t = array(x), array(t)
     i = interval(t, k, x)
     return basis(t, k, x, i) * array(w)[:, None], np.asarray(i - k, dtype=np.int64), t.shape[0] - k - 1
 
 
-def _normal_equations(x: AnyArray, t: AnyArray, k: int, w: AnyArray) -> tuple[Any, Any, Any]:
+def _normal_equations(x: AnyArray, t: AnyArray, k: int, w: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     """The lower half of the matrix of the least squares as a band; weighted B-splines at the points, and numbers."""
     rows, first, n = data_matrix(x, t, k, w)
     places = first[:, None] + np.arange(k + 1)
@@ -173,7 +175,7 @@ def _other_side(rows: AnyArray, places: AnyArray, y: AnyArray, n: int) -> AnyArr
     return _summed(places.ravel(), (rows[:, :, None] * y[:, None]).reshape(-1, y.shape[1]), n)
 
 
-def least_squares(x: AnyArray, y: AnyArray, t: AnyArray, k: int, w: AnyArray) -> tuple[Any, Any]:
+def least_squares(x: AnyArray, y: AnyArray, t: AnyArray, k: int, w: AnyArray) -> tuple[AnyArray, AnyArray]:
     """The coefficients that minimise the sum of (w (spline - y))^2, and that sum; y has the shape (m, r)."""
     band, rows, places = _normal_equations(x, t, k, w)
     weighted, c = y * w[:, None], np.zeros((band.shape[1], y.shape[1]))
@@ -185,7 +187,9 @@ def least_squares(x: AnyArray, y: AnyArray, t: AnyArray, k: int, w: AnyArray) ->
 
 
 @scipy_rule("scipy.interpolate._bsplines._lsq_solve_qr")
-def lsq_solve_qr(x: AnyArray, y: AnyArray, t: AnyArray, k: int, w: AnyArray, periodic: bool = False) -> tuple[Any, ...]:
+def lsq_solve_qr(
+    x: AnyArray, y: AnyArray, t: AnyArray, k: int, w: AnyArray, periodic: bool = False,
+) -> tuple[AnyArray | None, ...]:  # fmt: skip
     """The coefficients of make_lsq_spline, as the third of five."""
     if periodic:
         raise refused("make_splrep", "periodic least squares have no rule", "Give s=0")

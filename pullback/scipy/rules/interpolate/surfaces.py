@@ -16,7 +16,7 @@ from pullback.scipy.rules.interpolate.refusals import SMOOTHING, refused
 from pullback.scipy.rules.interpolate.splines import basis, interval
 
 
-def _weights(t: AnyArray, k: int, points: AnyArray, nu: int) -> tuple[Any, Any]:
+def _weights(t: AnyArray, k: int, points: AnyArray, nu: int) -> tuple[AnyArray, AnyArray]:
     """B-splines, or derivatives, that are not zero at the points, and their numbers: both of shape (r, k + 1)."""
     t, points = array(t), np.atleast_1d(array(points)).astype(float)
     at = np.clip(points, t[k], t[t.shape[0] - k - 1])
@@ -31,7 +31,7 @@ def _square(tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int) -> AnyArr
 @scipy_rule("scipy.interpolate._dfitpack.parder")
 def parder(
     tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, nux: int, nuy: int, x: AnyArray, y: AnyArray
-) -> tuple[Any, int]:
+) -> tuple[AnyArray, int]:
     """A partial derivative on the grid of x and y."""
     if not (0 <= nux < kx and 0 <= nuy < ky) and (nux or nuy):
         return x, 10
@@ -41,7 +41,7 @@ def parder(
 
 
 @scipy_rule("scipy.interpolate._dfitpack.bispev")
-def bispev(tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, x: AnyArray, y: AnyArray) -> tuple[Any, int]:
+def bispev(tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, x: AnyArray, y: AnyArray) -> tuple[AnyArray, int]:
     """The surface on the grid of x and y."""
     return parder(tx, ty, c, kx, ky, 0, 0, x, y)
 
@@ -49,7 +49,7 @@ def bispev(tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, x: AnyArra
 @scipy_rule("scipy.interpolate._dfitpack.pardeu")
 def pardeu(
     tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, nux: int, nuy: int, x: AnyArray, y: AnyArray
-) -> tuple[Any, int]:
+) -> tuple[AnyArray, int]:
     """A partial derivative at points."""
     if not (0 <= nux < kx and 0 <= nuy < ky) and (nux or nuy):
         return x, 10
@@ -59,19 +59,19 @@ def pardeu(
 
 
 @scipy_rule("scipy.interpolate._dfitpack.bispeu")
-def bispeu(tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, x: AnyArray, y: AnyArray) -> tuple[Any, int]:
+def bispeu(tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, x: AnyArray, y: AnyArray) -> tuple[AnyArray, int]:
     """The surface at points."""
     return pardeu(tx, ty, c, kx, ky, 0, 0, x, y)
 
 
-def _slopes(c: AnyArray, t: AnyArray, k: int) -> tuple[Any, Any]:
+def _slopes(c: AnyArray, t: AnyArray, k: int) -> tuple[AnyArray, AnyArray]:
     """Knots and coefficients of the derivative along the first axis."""
     widths = t[k + 1 : -1] - t[1 : -k - 1]
     return t[1:-1], k * (c[1:] - c[:-1]) / widths[:, None]
 
 
 @scipy_rule("scipy.interpolate._dfitpack.pardtc")
-def pardtc(tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, nux: int, nuy: int) -> tuple[Any, int]:
+def pardtc(tx: AnyArray, ty: AnyArray, c: AnyArray, kx: int, ky: int, nux: int, nuy: int) -> tuple[AnyArray, int]:
     """The coefficients of a partial derivative, and zeros up to as many as there were."""
     tx, ty, count = array(tx), array(ty), array(c).shape[0]
     found = _square(tx, ty, c, kx, ky)

@@ -19,7 +19,7 @@ from pullback.scipy.rules.sparse.pattern import Pattern
 from pullback.scipy.rules.sparse.solving import solution
 
 
-def _together(*matrices: object) -> list[Any]:
+def _together(*matrices: object) -> list[AnyArray]:
     """Of one dtype, floating-point, as LAPACK wants them."""
     found = [floating(array(x)) for x in matrices]
     dtype = np.result_type(*[x.dtype for x in found])
@@ -121,7 +121,7 @@ class Bands:
         return scipy.linalg.solve_banded((self.below, self.above), band, b)
 
 
-def _band_pattern(n: int, below: int, above: int) -> tuple[Any, Any, Pattern]:
+def _band_pattern(n: int, below: int, above: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Pattern]:
     """Row in the band and column of each element that is in the matrix, and their pattern."""
     r, j = np.indices((below + above + 1, n))
     i = r + j - above

@@ -273,7 +273,9 @@ def eigvalsh_tridiagonal(
     return eigh_tridiagonal(d, e, True, select, select_range)
 
 
-def _selection(select: str | int, limits: Sequence[float] | None) -> tuple[Any, Any]:
+def _selection(
+    select: str | int, limits: Any,
+) -> tuple[Sequence[int] | None, Sequence[float] | None]:  # fmt: skip
     if select in ("a", "all", 0):
         return None, None
     if select in ("v", "value", 1):

@@ -58,7 +58,7 @@ def lagged_products(x: AnyArray, y: AnyArray, lags: int) -> AnyArray:
     return np.stack([np.vecdot(y[..., : max(size - k, 0)], x[..., k:]) for k in range(lags)], -1)
 
 
-def correlated(x: AnyArray, w: np.ndarray[Any, Any], dims: int) -> AnyArray:
+def correlated(x: np.ndarray[Any, Any], w: np.ndarray[Any, Any], dims: int) -> AnyArray:
     """By a product with all windows, or by transforms where that is faster."""
     dtype = x.dtype
     if w.dtype is not dtype:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pullback.scipy.rules.sparse.types import Places
 
 
-def _weights(graph: MatrixLike, name: str) -> tuple[Any, Any]:
+def _weights(graph: MatrixLike, name: str) -> tuple[AnyArray, csr_array]:
     """(values of the edges, matrix of their numbers from 1 on): SciPy's entries, or what is neither 0 nor infinite."""
     if is_sparse(graph):
         A = sparse(graph).asformat("csr")

@@ -279,7 +279,7 @@ def _least_squares(name: str) -> None:
     IMPLICIT.add(f"scipy.sparse.linalg.{name}")
 
 
-def _normal_system(A: Sparse, damp: float) -> tuple[Any, Pattern]:
+def _normal_system(A: Sparse, damp: float) -> tuple[AnyArray, Pattern]:
     """The system of residual and solution: r + A x = b, A^H r - damp^2 x = 0."""
     m, n = A.shape
     i, j = np.arange(m), np.arange(n)

@@ -94,7 +94,7 @@ class Sparse(Holder):
 
     # -- what it is made of
 
-    def held(self) -> tuple[Any, ...]:
+    def held(self) -> tuple[AnyArray]:
         return (self._values,)
 
     @property

@@ -199,7 +199,7 @@ def yv_derivative(v: AnyArray, x: AnyArray, n: int) -> AnyArray:
     return _cylinder(v, x, n)[1] if n else sp.yv(v, x)
 
 
-def _cylinder(v: AnyArray, x: AnyArray, n: int) -> tuple[Any, Any]:
+def _cylinder(v: AnyArray, x: AnyArray, n: int) -> tuple[AnyArray, AnyArray]:
     """The n-th derivatives of J and Y in the order; J_{-u} = cos(pi u) J_u - sin(pi u) Y_u, Y_{-u} likewise."""
     inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
     edge = np.where(np.isposinf(x), 0.0, np.nan)
@@ -223,7 +223,7 @@ def _cylinder(v: AnyArray, x: AnyArray, n: int) -> tuple[Any, Any]:
     return J, Y
 
 
-def _far(v: AnyArray, x: AnyArray, n: int) -> tuple[Any, Any]:
+def _far(v: AnyArray, x: AnyArray, n: int) -> tuple[AnyArray, AnyArray]:
     """By Hankel's expansion, as a power series in a change of the order (DLMF 10.17.5)."""
     term = np.zeros((n + 1, len(v)), complex)
     term[0] = 1.0
@@ -239,7 +239,7 @@ def _far(v: AnyArray, x: AnyArray, n: int) -> tuple[Any, Any]:
     return value.real, value.imag
 
 
-def _near(v: AnyArray, x: AnyArray, n: int) -> tuple[Any, Any]:
+def _near(v: AnyArray, x: AnyArray, n: int) -> tuple[AnyArray, AnyArray]:
     """By Schlaefli's integrals, of which that for J goes through the saddle point where v > x; v >= 0."""
     shift = np.where(v > x, np.arccosh(np.maximum(v / x, 1.0)), 0.0)
     waves_j, waves_y = np.empty_like(x), np.empty_like(x)

@@ -87,7 +87,7 @@ def _digamma_gap(x: AnyArray, d: AnyArray) -> AnyArray:
 
 
 # -- gamma ------------------------------------------------------------------------------------------------------------
-def _gamma_slopes(log_t: AnyArray, a: AnyArray, n: int) -> list[Any]:
+def _gamma_slopes(log_t: AnyArray, a: AnyArray, n: int) -> list[AnyArray]:
     return [log_t - sp.psi(a), *(-sp.polygamma(k, a) for k in range(1, n))]
 
 
@@ -198,7 +198,7 @@ def _beta_part(a: AnyArray, b: AnyArray, x: AnyArray, rest: AnyArray, m: int, n:
 
 
 # -- Student's t ------------------------------------------------------------------------------------------------------
-def _t_slopes(squares: AnyArray, df: AnyArray, n: int, logarithm: Numeric = 0.0) -> list[Any]:
+def _t_slopes(squares: AnyArray, df: AnyArray, n: int, logarithm: Numeric = 0.0) -> list[AnyArray]:
     """The derivatives in df of the logarithm of the density at t, t**2 = squares; `logarithm` is that of t**2."""
     ratio = squares / df
     share = np.where(ratio < 1, ratio / (1 + ratio), 1 / (1 + 1 / np.maximum(ratio, 1)))

@@ -124,7 +124,7 @@ def nctdtr_derivative(df: AnyArray, nc: AnyArray, t: AnyArray, i: int, j: int, k
     return total
 
 
-def _panels(df: AnyArray, nc: AnyArray, t: AnyArray, k: int, peaked: bool) -> list[tuple[Any, Any, Any]]:
+def _panels(df: AnyArray, nc: AnyArray, t: AnyArray, k: int, peaked: bool) -> list[tuple[AnyArray, AnyArray, AnyArray]]:
     """(start, end, width) of parts of the integral in u = log s; each is sampled most closely at its start.
 
     log h is df (u - exp(2 u) / 2): its top is at 0, about 1 / sqrt(2 df) wide, and to the left it falls as df u.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pullback.core.numpy_types import AnyArray, Numeric
 from pullback.interop.operands import frozen, is_hidden
 
 
-def power_at_zero(base: AnyArray | float, exponent: AnyArray | float) -> tuple[Any, Any]:
+def power_at_zero(base: AnyArray | float, exponent: AnyArray | float) -> tuple[AnyArray | bool, AnyArray | float]:
     """Return where the base is 0, and its power there; 1 elsewhere, and where the power is infinite.
 
     A density that is computed by exp(exponent log(base)) has the slope 0 * inf there. A power has its own.

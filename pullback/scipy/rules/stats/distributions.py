@@ -115,7 +115,7 @@ def _shapes(self: Distribution) -> list[str]:
 
 def _with_whole_numbers(
     self: Distribution, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, Any]:
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments with a plain k and loc: distribution functions are steps there, masses have indices."""
     names = ["k", *_shapes(self), "loc"]
     given = {**dict(zip(names, args, strict=False)), **kwargs}
@@ -284,7 +284,7 @@ def median(self: Distribution, *args: object, **kwargs: object) -> AnyArray:
 
 
 @scipy_rule("scipy.stats._methods.interval")
-def interval(self: Distribution, confidence: ArrayLike, *args: object, **kwargs: object) -> tuple[Any, Any]:
+def interval(self: Distribution, confidence: ArrayLike, *args: object, **kwargs: object) -> tuple[AnyArray, AnyArray]:
     """The quantiles of (1 - confidence) / 2 and (1 + confidence) / 2."""
     self.interval(_values_of(confidence), *_values_of(args), **_values_of(kwargs))  # which checks the confidence
     ends = ((1 - array(confidence)) / 2, (1 + array(confidence)) / 2)

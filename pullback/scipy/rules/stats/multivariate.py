@@ -65,7 +65,7 @@ def inverse_wishart(self: object, x: ArrayLike, dim: int, df: float, log_det_sca
 
 
 @scipy_rule("scipy.stats._multivariate.vonmises_fisher_gen._process_parameters")
-def direction_and_concentration(self: object, mu: ArrayLike, kappa: ArrayLike) -> tuple[int, Any, Any]:
+def direction_and_concentration(self: object, mu: ArrayLike, kappa: ArrayLike) -> tuple[int, AnyArray, ArrayLike]:
     """The arguments, which SciPy checks as plain numbers."""
     dim, _, _ = _check(self, frozen(mu, "vonmises_fisher"), frozen(kappa, "vonmises_fisher")[()])
     return dim, array(mu), kappa
