@@ -25,7 +25,7 @@ class Scalar(NamedTuple):
 
 
 def form_of(operands: Sequence[Any]) -> tuple[Any, ...]:
-    """What a rule sees of its operands: the kinds of arrays, and numbers to the bit."""
+    """The operands as a rule sees them: the kinds of arrays, and numbers to the bit."""
     return tuple(x.node.dtype.kind if type(x) is Window else (type(x), repr(x), x) for x in operands)
 
 
