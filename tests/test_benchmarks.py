@@ -110,6 +110,23 @@ def test_gradients_are_those_of_hips_autograd(name):
     )
 
 
+def test_jax_stands_beside_pytorch_where_it_can():
+    every = SINGLE + [case for table in TABLES if table is not spatial.TABLE for row in table.rows for case in row]
+    lacking = {case.name for case in every if "torch" in case.build and "jax" not in case.build}
+    recorded = {f"call-{name}-recorded" for name in calls.CALLS}  # it has no graph to build
+    assert lacking == recorded | {"hessian50-functional", "array-writes"}
+
+
+@pytest.mark.parametrize(
+    "name", ["mlp-small", "gmm", "call-max", "call-split", "dual-where", "op-std-float32-backward"]
+)
+def test_answers_of_jax_agree(name):
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    jax.config.update("jax_enable_x64", True)
+    case = cases.named(name)
+    check_answers(case, {who: arrays(case.build[who](lib)()) for who, lib in {"jax": jax, "pullback": pb}.items()})
+
+
 def test_mixture_is_the_loop_over_points_and_components():
     """ADBench's formula written out, each component's L filled column by column."""
     (alphas, means, icf), (x, at) = gmm.data()

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.case import Case, Goal, Run, Table
 from benchmarks.cases import chains, fused, gmm, networks, rosenbrock, training, transforms
-from benchmarks.contenders import Build, by_backward, fastest
+from benchmarks.contenders import Build, by_backward, by_jax, fastest
 
 _FIRST = 20  # calls that record, compare and audit
 DIRECTION = np.cos(np.arange(50.0))
@@ -172,14 +172,17 @@ CASES = [
         "mlp-small",
         "value and gradients of a classifier, batch 64, 64-128-10, float32",
         value_and_grad(classifier, SMALL.weights(), SMALL.data())
-        | {"torch": lambda lib: by_backward(lib, classifier, SMALL.weights(), SMALL.data())},
+        | {"torch": lambda lib: by_backward(lib, classifier, SMALL.weights(), SMALL.data())}
+        | by_jax(classifier, SMALL.weights(), SMALL.data()),
         0.45,
         rtol=1e-4,
     ),
     _case(
         "lstm",
         f"LSTM of {networks.STEPS} steps in operators, in PyTorch too, float32",
-        value_and_grad(networks.lstm, *networks.lstm_data()) | {"torch": networks.lstm_in_operators},
+        value_and_grad(networks.lstm, *networks.lstm_data())
+        | {"torch": networks.lstm_in_operators}
+        | by_jax(networks.lstm_by_scan, *networks.lstm_data()),
         0.5,
         rtol=1e-3,
     ),

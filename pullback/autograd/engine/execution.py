@@ -106,8 +106,7 @@ def _is_usual(node: Node) -> bool:
         return False
     if type(node) is AccumulateGrad:
         return not node.variable._extra.hooks  # type: ignore[union-attr]  # leaves have an Extra
-    kind: Any = type(node)  # of which mypy does not see that it can be hashed
-    return kind.outputs == 1 and _is_linear(kind)
+    return type(node).outputs == 1 and _is_linear(type(node))  # type: ignore[arg-type]  # types have a hash
 
 
 @cache
