@@ -151,6 +151,8 @@ def test_a_mistake_in_the_making_of_machine_code_is_said_and_numpy_runs(monkeypa
     monkeypatch.setattr(plan, "chosen", lambda asked_for: object())
     monkeypatch.setattr(plan, "in_parts", broken)
     compiled, x = pb.compile(lambda x: np.sin(x) * 2.0 + np.exp(x)), np.arange(3.0)
+    compiled(x)
     with pytest.warns(CompileWarning, match="without machine code: AssertionError: a window without a node"):
-        for _ in range(4):
-            np.testing.assert_allclose(compiled(x), np.sin(x) * 2.0 + np.exp(x), rtol=1e-14)
+        compiled(x)
+    for _ in range(4):
+        np.testing.assert_allclose(compiled(x), np.sin(x) * 2.0 + np.exp(x), rtol=1e-14)
