@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.compiler import writer
+from pullback.compiler import CompileWarning, plan, writer
 from tests.compiler.recorded import Recorder, arrays_of
 
 INF, NAN = np.inf, np.nan
@@ -142,3 +142,17 @@ def test_numbers_are_arrays_of_the_dtype_that_they_are_taken_for():
     made = recorder.program([1 - recorder.tensor(pb.ones(3, dtype=np.float32)) * 2.5])
     numbers = [x for name, x in made.plan.names.items() if name.startswith("x")]
     assert [(type(x), x.dtype.name, x.shape) for x in numbers] == [(np.ndarray, "float32", ())] * 2
+
+
+def test_a_mistake_in_the_making_of_machine_code_is_said_and_numpy_runs(monkeypatch):
+    def broken(*args):
+        raise AssertionError("a window without a node")
+
+    monkeypatch.setattr(plan, "chosen", lambda asked_for: object())
+    monkeypatch.setattr(plan, "in_parts", broken)
+    compiled, x = pb.compile(lambda x: np.sin(x) * 2.0 + np.exp(x)), np.arange(3.0)
+    compiled(x)
+    with pytest.warns(CompileWarning, match="without machine code: AssertionError: a window without a node"):
+        compiled(x)
+    for _ in range(4):
+        np.testing.assert_allclose(compiled(x), np.sin(x) * 2.0 + np.exp(x), rtol=1e-14)
