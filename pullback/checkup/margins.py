@@ -137,6 +137,7 @@ _DISTANCES: dict[str, tuple[str, Callable[..., Any]]] = {
     "argsort": ("ties", _to_neighbours),
     "_numpy_argsort": ("ties", _to_neighbours),
     "_numpy_argpartition": ("ties", _to_neighbours),
+    "_order_of_partition": ("ties", _to_neighbours),
     "median": ("ties", _to_neighbours),
     "quantile": ("ties", _to_neighbours),
     "topk": ("ties", _to_neighbours),

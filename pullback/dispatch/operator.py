@@ -26,6 +26,7 @@ CALLED = {
     "_strided_view": "as_strided",
     "_numpy_argsort": "argsort",
     "_numpy_argpartition": "argpartition",
+    "_order_of_partition": "partition",
     "numpy_T": "T",
     "_to_copy": "to",
     "hermitian_map": "linalg.matrix_function",

@@ -224,7 +224,7 @@ def test_the_hyperparameter_of_a_ridge_regression():
 
     @custom_minimum(objective)
     def fit(w0, X, y, penalty):
-        return scipy.optimize.minimize(objective, w0, (X, y, penalty), tol=1e-9)
+        return scipy.optimize.minimize(objective, w0, (X, y, penalty), jac=grad(objective), tol=1e-9)
 
     def score(fit):
         return lambda X, y, penalty: np.sum(fit(X, y, penalty) ** 3)

@@ -78,7 +78,7 @@ def partition(
     only("partition", "order", order, (None,))
     _check_selection(kind)
     a, axis = _flat(a, axis)
-    return take_along_axis(a, ops._numpy_argpartition(a, axis, values(kth, "partition").tolist()), axis)
+    return take_along_axis(a, ops._order_of_partition(a, axis, values(kth, "partition").tolist()), axis)
 
 
 def _constant(name: str) -> Callable[..., Any]:

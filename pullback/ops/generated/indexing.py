@@ -574,6 +574,8 @@ OPERATORS = [
         kernel_name="numpy_argsort", along="dim", forms="function", internal=True),
     primitive("_numpy_argpartition", kernels.numpy_argpartition, None, one_tensor_2, like__numpy_argpartition,
         kernel_name="numpy_argpartition", along="dim", forms="function", internal=True),
+    primitive("_order_of_partition", kernels.order_of_partition, None, one_tensor_2, like__numpy_argpartition,
+        kernel_name="order_of_partition", along="dim", forms="function", internal=True),
     composite("msort", composite_by_index.msort, like_msort),
     primitive("topk", kernels.topk, TopkBackward0, several_results, like_topk, outputs=('values', 'indices'),
         tags="copying masking", along="dim"),

@@ -82,10 +82,10 @@ gather_backward scatter scatter_add index_select index_select_backward index_add
 take_backward put masked_fill masked_select masked_select_backward masked_scatter diagonal_scatter argwhere sort argsort
 topk unique isin searchsorted unravel_index nonzero_static scatter_reduce index_reduce""",
         "composites": """_index_put _placed_along take_along_dim select_scatter slice_scatter nonzero _numpy_argsort
-_numpy_argpartition msort unique_consecutive _unique _consecutive _isin _searchsorted bucketize _unravel_index
-repeat_interleave _repeat_positions segment_reduce as_strided_scatter""",
-        "kernels": """placed_along scatter_value scatter_with numpy_argsort numpy_argpartition consecutive
-repeat_positions""",
+_numpy_argpartition _order_of_partition msort unique_consecutive _unique _consecutive _isin _searchsorted bucketize
+_unravel_index repeat_interleave _repeat_positions segment_reduce as_strided_scatter""",
+        "kernels": """placed_along scatter_value scatter_with numpy_argsort numpy_argpartition order_of_partition
+consecutive repeat_positions""",
         "functions": "isin searchsorted bucketize unravel_index segment_reduce",
         "both": """gather index_select take take_along_dim masked_select select_scatter slice_scatter diagonal_scatter
 nonzero argwhere sort argsort msort topk unique unique_consecutive nonzero_static repeat_interleave as_strided_scatter""",

@@ -13,7 +13,14 @@ from pullback.arrays.numpy.indexing.scattering import (
 from pullback.arrays.numpy.indexing.searching import (
     consecutive, isin, nonzero_static, repeat_positions, searchsorted, unique, unravel_index,
 )
-from pullback.arrays.numpy.indexing.sorting import argsort, numpy_argpartition, numpy_argsort, sort, topk
+from pullback.arrays.numpy.indexing.sorting import (
+    argsort,
+    numpy_argpartition,
+    numpy_argsort,
+    order_of_partition,
+    sort,
+    topk,
+)
 from pullback.arrays.numpy.indexing.subscripts import (
     advanced_index, argwhere, diagonal_scatter, index_accumulate, index_put, index_put_, put, put_, setitem,
     setitem_, slice_backward, slice_view, take, take_backward,

@@ -24,8 +24,14 @@ def numpy_argsort(self, dim, kind):
 
 
 def numpy_argpartition(self, dim, kth):
-    """The positions in the order of NumPy's partition, which leaves open how the others lie."""
+    """The positions in the order of NumPy's argpartition, which leaves open how the others lie."""
     return np.argpartition(self, kth, dim)
+
+
+def order_of_partition(self, dim, kth):
+    """The positions in the order of NumPy's partition, which moves numbers in another way than argpartition."""
+    ranks = np.argsort(np.argsort(np.partition(self, kth, dim), dim, "stable"), dim)
+    return np.take_along_axis(np.argsort(self, dim, "stable"), ranks, dim)
 
 
 def sort(self, dim=-1, descending=False, stable=None):
