@@ -34,7 +34,6 @@ HOMES = (
     "pullback.nn.functional", "pullback.random", "pullback.optimize", "pullback.optim", "pullback.optim.lr_scheduler",
     "pullback.distributed",
     "pullback.utils", "pullback.utils.checkpoint", "pullback.utils.pytree", "pullback.viz", "pullback.compiler",
-    "pullback.distributed",
     "pullback.testing", "pullback.extend", "pullback.library", "pullback.overrides",
 )  # fmt: skip
 
