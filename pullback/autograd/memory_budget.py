@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pullback.arrays.numpy.scratch import Scratch, Stored
+from pullback.core.scratch import Scratch, Stored
 from pullback.autograd.saved_hooks import saved_tensors_hooks
 from pullback.core.array_type import REGISTERED, counters_inside
 from pullback.core.errors import GradientError
@@ -166,7 +166,7 @@ class memory_budget(saved_tensors_hooks):
 
     def _part(self, x: ndarray, counters: list[Counter], parts: list[_Held]) -> Callable[[], ndarray]:
         owner = x
-        while isinstance(owner.base, ndarray):
+        while issubclass(type(owner.base), ndarray):
             owner = owner.base
         if owner.base is not None or type(owner) is not ndarray or owner.nbytes < SMALL or owner.dtype.hasobject:
             return lambda: x
@@ -251,7 +251,7 @@ class memory_budget(saved_tensors_hooks):
 
 def _size(name: str, value: Any) -> int:
     """A number of bytes, which may be written 1e9."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer)) or value != value // 1:
+    if isinstance(value, bool) or not issubclass(type(value), (int, float, np.integer)) or value != value // 1:
         raise TypeError(f"memory_budget: {name} must be a whole number of bytes, such as 500_000_000, got {value!r}.")
     if value < 0:
         raise ValueError(f"memory_budget: {name} must not be negative, got {value!r}.")

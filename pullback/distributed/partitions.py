@@ -104,7 +104,7 @@ def _cut(x: Any, dim: str | None) -> tuple[int, Callable[[int, int], Any]]:
 
 def _is_whole(x: Any) -> bool:
     """True for a memmap as it was opened, and no part of one."""
-    return x.filename is not None and x.flags.c_contiguous and not isinstance(x.base, ndarray)
+    return x.filename is not None and x.flags.c_contiguous and not issubclass(type(x.base), ndarray)
 
 
 def _of_file(path: str, start: int, stop: int) -> ndarray:

@@ -5,7 +5,7 @@ import mmap
 import numpy as np
 import pytest
 
-from pullback.arrays.numpy.scratch import DiskLimitError, Scratch
+from pullback.core.scratch import DiskLimitError, Scratch
 from pullback.core.errors import UnsupportedError
 
 PAGE = mmap.ALLOCATIONGRANULARITY

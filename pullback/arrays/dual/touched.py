@@ -69,8 +69,8 @@ def mask_at(x: Any, number: int) -> Touched:
 
 def still(mask: Touched) -> bool:
     """True if nothing was touched, of some sample at least, or if nobody sees."""
-    if mask is None or type(mask) is ndarray:
-        return mask is not None and not count_nonzero(mask)
+    if mask is None or type(mask) is list or type(mask) is ndarray:
+        return type(mask) is ndarray and not count_nonzero(mask)
     if not (size := math.prod(mask.shape)):
         return False
     numbers = numbers_of_all(mask)

@@ -144,4 +144,4 @@ def _room(x: Any, count: int) -> Any:
 
 
 def _constant(args: Leaves) -> list[Stream]:
-    return [Stream(x) for x in args if isinstance(x, (ndarray, np.generic))]
+    return [Stream(x) for x in args if issubclass(type(x), (ndarray, np.generic))]

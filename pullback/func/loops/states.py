@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from pullback.arrays.numpy.scratch import Scratch, Stored
+from pullback.core.scratch import Scratch, Stored
 from pullback.core.tensor import ndarray
 from pullback.func.loops.rounds import Segment
 

@@ -125,7 +125,7 @@ class _SolveIvp(_Ivp):
         method, y0 = METHODS.get(self.call.given["method"]), np.asarray(y0)
         given = [*map(bare, leaves[: self.count])]
         known = ("slope", self.call.name, self.form, self.captured.likeness())
-        plain = y0.dtype == np.float64 and y0.ndim == 1 and all(isinstance(x, (ndarray, np.generic)) for x in given)
+        plain = y0.dtype == np.float64 and y0.ndim == 1 and all(issubclass(type(x), (ndarray, np.generic)) for x in given)
         if method is None or known[-1] is None or not plain or not self.call.options.keys() <= _OF_STEPS:
             return None, fun
         with programs_of(known) as loan:
