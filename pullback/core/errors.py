@@ -172,8 +172,9 @@ class EndedLevelError(Portable, GradientError, page=None):
         )
         super().__init__(
             f"a value{f' (computed by {node_name})' if node_name else ''} of a call of func.{run.transform} which has "
-            f"returned is used again: it leaked out of the function{place_of(run.code)} (into a cache, a global variable, an "
-            "attribute or a default argument), and its derivative would be lost here. Compute it again in each call; "
+            f"returned is used again: it leaked out of the function{place_of(run.code)} (into a cache, a global "
+            "variable, an attribute or a default argument), and its derivative would be lost here. Compute it again in "
+            "each call; "
             f"or keep pullback.func.stop_gradient(x) of it, which says that it is a constant.{several}"
         )
 

@@ -6,13 +6,16 @@ so that each would keep the other, until the garbage collector comes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import CodeType
 from typing import Any
+
+_NONE: Mapping[str, Any] = {}
 
 
 def code_of(function: Any) -> CodeType | None:
     """The code of a function, or of what it wraps or is called by; None of pullback's own, and if there is none."""
-    while "__wrapped__" in (attributes := getattr(function, "__dict__", ())):
+    while "__wrapped__" in (attributes := getattr(function, "__dict__", _NONE)):
         function = attributes["__wrapped__"]
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
     return None if type(code) is not CodeType or str(function.__module__).startswith("pullback.") else code
