@@ -130,7 +130,7 @@ class Loop:
         return found, y
 
     def after(self, carry: Leaves, k: int, x: Leaves, args: Leaves) -> tuple[Leaves, Leaves]:
-        """What step k gives, checked."""
+        """Do step k, and check what it gives."""
         found, y = self.step(carry, k, x, args)
         moving = [i for i, part in enumerate(found) if _is_differentiable(part)]
         if [shape_of(part) for part in found] != self.shapes or moving != self.moving:
