@@ -12,7 +12,7 @@ GENERATED = ("pullback/ops/generated/", "operators.py")
 # Of each folder at most this share.
 CEILINGS = {
     "array_api": 0.11, "arrays": 0.38, "autograd": 0.14, "checkup": 0.26, "codegen": 0.01, "compiler": 0.17,
-    "core": 0.25, "dispatch": 0.23, "distributed": 0.36, "exchange": 0.12, "explain": 0.04, "func": 0.32,
+    "core": 0.25, "dispatch": 0.23, "distributed": 0.39, "exchange": 0.12, "explain": 0.04, "func": 0.32,
     "graph": 0.23, "interop": 0.13, "library": 0.28, "ops": 0.15, "optim": 0.15, "optimize": 0.14, "scipy": 0.04,
     "testing": 0.20, "viz": 0.09, "workers": 0.15,
 }  # fmt: skip

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pullback.core.scratch import Scratch, Stored
 from pullback.autograd.saved_hooks import saved_tensors_hooks
 from pullback.core.array_type import REGISTERED, counters_inside
 from pullback.core.errors import GradientError
 from pullback.core.lock import one_thread
+from pullback.core.scratch import Scratch, Stored
 from pullback.core.tensor import Tensor, ndarray, wrap, wrap_like
 from pullback.core.types import DType, Shape, Version
 from pullback.core.version import Counter, counter_of
@@ -166,8 +166,8 @@ class memory_budget(saved_tensors_hooks):
 
     def _part(self, x: ndarray, counters: list[Counter], parts: list[_Held]) -> Callable[[], ndarray]:
         owner = x
-        while issubclass(type(owner.base), ndarray):
-            owner = owner.base
+        while (base := owner.base) is not None and issubclass(type(base), ndarray):
+            owner = base
         if owner.base is not None or type(owner) is not ndarray or owner.nbytes < SMALL or owner.dtype.hasobject:
             return lambda: x
         if x is owner:

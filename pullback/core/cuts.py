@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from pullback.core.array_type import carries_derivative
 from pullback.core.errors import IndependentResultWarning
 from pullback.core.sequence import next_sequence_nr
+from pullback.core.users_function import code_of
 
 # Frames that are not the user's; by os.path, because pathlib takes long to import.
 PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep  # noqa: PTH120
@@ -54,18 +55,18 @@ class Log:
 class Run:
     """One run of a function that is being differentiated at `level`.
 
-    `transform` is the public function whose call it is, and `function` what the user gave it. Neither is known where
-    users' code runs within a transform that has run its function already.
+    `transform` is the public function whose call it is, and `function` what the user gave it, of which it keeps the
+    code. Neither is known where users' code runs within a transform that has run its function already.
     """
 
     __slots__ = (
-        "begun", "cuts", "derived", "function", "known", "left_behind", "level", "operators", "over", "thread",
+        "begun", "code", "cuts", "derived", "known", "left_behind", "level", "operators", "over", "thread",
         "transform", "warned",
     )  # fmt: skip
 
     def __init__(self, level: int, transform: str = "", function: Any = None) -> None:
         self.level = level
-        self.transform, self.function = transform, function
+        self.transform, self.code = transform, None if function is None else code_of(function)
         self.begun = next_sequence_nr()  # nodes with a higher number were recorded since
         self.over = 0  # once the call has returned: the sequence number then, which the transform sets
         self.known: set[int] = set()  # of the nodes at this level that hang on no earlier call (graph/kept_values.py)

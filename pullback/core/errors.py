@@ -28,7 +28,6 @@ mode and declarations raise besides stands with them; docs/errors.md has the pub
 
 from __future__ import annotations
 
-import inspect
 import threading
 from typing import Any, Self
 
@@ -36,6 +35,7 @@ import numpy as np
 
 from pullback.core import slots
 from pullback.core.types import DType, Shape
+from pullback.core.users_function import place_of
 
 
 class Explained(Exception):  # noqa: N818 - no error, what errors have in common
@@ -164,11 +164,6 @@ class EndedLevelError(Portable, GradientError, page=None):
 
     def __init__(self, run: Any, node_name: str = "") -> None:
         self.transform, self.node = run.transform, node_name
-        function = inspect.unwrap(run.function) if callable(run.function) else None
-        method = None if function is None else type(function).__call__
-        code = getattr(function, "__code__", None) or getattr(method, "__code__", None)
-        ours = str(getattr(function, "__module__", "")).startswith("pullback.")  # it calls the user's
-        where = f' in File "{code.co_filename}", line {code.co_firstlineno}' if code and not ours else ""
         several = (
             f" func.{run.transform} calls the function several times for one result: for an object of a class Memo, "
             f"with a cache, write func.{run.transform}(lambda x: Memo()(x)), which begins with an empty one each time."
@@ -177,8 +172,9 @@ class EndedLevelError(Portable, GradientError, page=None):
         )
         super().__init__(
             f"a value{f' (computed by {node_name})' if node_name else ''} of a call of func.{run.transform} which has "
-            f"returned is used again: it leaked out of the function{where} (into a cache, a global variable, an "
-            "attribute or a default argument), and its derivative would be lost here. Compute it again in each call; "
+            f"returned is used again: it leaked out of the function{place_of(run.code)} (into a cache, a global "
+            "variable, an attribute or a default argument), and its derivative would be lost here. Compute it again in "
+            "each call; "
             f"or keep pullback.func.stop_gradient(x) of it, which says that it is a constant.{several}"
         )
 

@@ -1,4 +1,4 @@
-"""What a sum goes over: lists of data, arrays cut in rows, files, what loads itself, blocks of Dask's collections."""
+"""Partitions, which a sum goes over: lists of data, arrays cut in rows, files, what loads itself, blocks of Dask."""
 
 from __future__ import annotations
 

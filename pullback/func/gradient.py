@@ -212,7 +212,8 @@ def _gradients(value: Any, leaves: Sequence[Tensor], level: int) -> tuple[list[A
     execute([(start, _one(value._array))], level=level, ones=True)  # the leaves are ours alone, and so is their .grad
     found, undefined = [], []
     for i, leaf in enumerate(leaves):
-        grad = leaf._extra.grad  # type: ignore[union-attr]  # leaves have one: see _leaf
+        extra: Any = leaf._extra  # leaves have one: see _leaf
+        grad, extra.grad = extra.grad, None  # which may lead to the leaf, at a level further out
         if grad is None:
             undefined.append(i)
         raw: Any = zeros_of(leaf) if grad is None else grad._array

@@ -5,8 +5,8 @@ import mmap
 import numpy as np
 import pytest
 
-from pullback.core.scratch import DiskLimitError, Scratch
 from pullback.core.errors import UnsupportedError
+from pullback.core.scratch import DiskLimitError, Scratch
 
 PAGE = mmap.ALLOCATIONGRANULARITY
 SAMPLES = {

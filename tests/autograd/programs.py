@@ -295,6 +295,9 @@ class Values:
 
     def view(self, i, how):
         t = self.tensors[i]
+        if self.like.tensors[-1] is self.like.tensors[i]:  # flatten() of what is flat: no view, whatever is recorded
+            self.tensors.append(t)
+            return
         value = how(t.read().contiguous())  # a value has no memory to be viewed: any layout will do that takes `how`
         places = how(pb.from_numpy(t.places)).numpy()
         if not np.may_share_memory(places, t.places) and places.size:
@@ -330,7 +333,8 @@ class Values:
 
     def turn(self, i, name, how):
         t = self.tensors[i]
-        value = how(t.read())
+        with pb.enable_grad():  # a tensor that is turned under no_grad keeps its derivative
+            value = how(t.read())
         t.places = how(pb.from_numpy(t.places)).numpy()
         t.family.writes += 1
         if t.family.base is t:

@@ -460,3 +460,31 @@ def test_there_is_no_cycle_once_grad_is_let_go_of_nor_with_autograd_grad():
     gone = [weakref.ref(x), weakref.ref(w)]
     del x, w, g
     assert [reference() for reference in gone] == [None, None]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, x: pb.func.grad(f)(x),
+        lambda f, x: pb.func.jvp(f, (x,), (x,)),
+        lambda f, x: pb.func.vmap(f)(x[None]),
+        lambda f, x: pb.func.hessian(f)(x),
+        lambda f, x: pb.func.vjp(f, x)[1](1.0),
+        lambda f, x: pb.func.linearize(f, x)[1](x),
+        lambda f, x: pb.func.jet(f, (x,), ((x,),)),
+        lambda f, x: pb.autograd.functional.hvp(f, pb.tensor(x), pb.tensor(x)),
+    ],
+    ids=["grad", "jvp", "vmap", "hessian", "vjp", "linearize", "jet", "hvp"],
+)
+def test_a_function_that_keeps_its_values_goes_with_them(call):
+    def made():
+        kept = []
+
+        def function(x):
+            kept.append(np.sin(x))
+            return (kept[-1] * x).sum()
+
+        call(function, np.array([0.5, 0.7]))
+        return weakref.ref(kept[-1])
+
+    assert made()() is None

@@ -37,6 +37,11 @@ TELLING = {
 FOR_SPEED = "said here for ndarrays, which all fast paths do; the others are asked by array_type"
 OF_USERS = "what a user may give"
 COUNTED = {
+    "autograd/memory_budget.py": (3, "ndarrays alone go to disk, by the memory that they own"),
+    "distributed/derivatives.py": (1, OF_USERS),
+    "distributed/partitions.py": (3, OF_USERS),
+    "distributed/terms.py": (2, OF_USERS),
+    "func/loops/rounds.py": (3, "machine code takes ndarrays"),
     "autograd/engine/accumulate.py": (5, FOR_SPEED),
     "autograd/api.py": (3, FOR_SPEED),
     "autograd/basic_nodes.py": (1, OF_USERS),
@@ -72,7 +77,6 @@ COUNTED = {
     "compiler/node.py": (3, OF_USERS),
     "compiler/native/nodes.py": (1, "NumPy is asked what a view is"),
     "compiler/native/rules/windows.py": (1, "NumPy is asked what a view is"),
-    "compiler/quick.py": (1, "machine code runs on ndarrays alone"),
     "compiler/numbers.py": (2, OF_USERS),
     "compiler/program.py": (3, OF_USERS),
     "compiler/reach/objects.py": (3, OF_USERS),
@@ -84,7 +88,7 @@ COUNTED = {
     "func/implicit/trajectories.py": (1, OF_USERS),
     "func/forward.py": (2, FOR_SPEED),
     "func/boundary.py": (12, OF_USERS),
-    "func/loops/states.py": (1, OF_USERS),
+    "func/loops/states.py": (2, OF_USERS),
     "func/gradient.py": (1, FOR_SPEED),
     "func/implicit/linear_maps.py": (1, OF_USERS),
     "func/held_arrays.py": (1, OF_USERS),
@@ -137,7 +141,7 @@ COUNTED = {
     "optimize/bounds.py": (1, OF_USERS),
     "optimize/curve.py": (1, OF_USERS),
     "optimize/parameters.py": (2, OF_USERS),
-    "scipy/rules/integrate/initial_values.py": (1, OF_USERS),
+    "scipy/rules/integrate/initial_values.py": (2, OF_USERS),
     "scipy/rules/sparse/sparse_array.py": (1, OF_USERS),
     "viz/held.py": (1, "what owns the memory of an ndarray"),
 }

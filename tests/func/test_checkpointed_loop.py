@@ -197,7 +197,7 @@ def test_states_on_disk_are_in_the_directory_that_was_named_and_leave_no_file(si
     y = checkpointed_loop(lambda x, k: np.sin(x) + k, x, 40, slots=4, disk_slots=2, directory=tmp_path)
     y.sum().backward()
     assert set(folders) == {tmp_path}
-    assert 2 * 8 * size <= max(seen) < 3 * (8 * size + mmap.ALLOCATIONGRANULARITY)
+    assert 2 * 8 * size <= max(seen) < 5 * (8 * size + mmap.ALLOCATIONGRANULARITY)
     np.testing.assert_allclose(x.grad.numpy(), grad(lambda x: plain_loop(lambda x, k: np.sin(x) + k, x, 40).sum())(
         np.linspace(1.0, 2.0, size)), rtol=1e-12)  # fmt: skip
 

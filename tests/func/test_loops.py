@@ -449,3 +449,39 @@ def test_jets_of_loops_that_carry_text():
         assert (value[i], *(s[i] for s in series)) == pytest.approx((expected[0], *expected[1]))
     x, y = fori_loop(0, 2, lambda _, s: (s[0] * 2, s[1]), (1.0, "text"))
     assert (x, y) == (4.0, "text")
+
+
+_FREED_LOOPS = {
+    "scan": lambda x: scan(lambda c, s: (np.sin(c) * x * s, c), x, X[:, 0])[0],
+    "fori_loop": lambda x: fori_loop(0, 3, lambda _, c: np.sin(c) * x, x),
+    "while_loop": lambda x: while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, np.sin(s[1]) * x), (0, x))[1],
+    "checkpointed_loop": lambda x: checkpointed_loop(lambda c, _: np.sin(c) * x, x, 3),
+}
+_FREED_TRANSFORMS = {
+    "grad": lambda f, x: grad(f)(x),
+    "jvp": lambda f, x: jvp(f, (x,), (x,)),
+    "grad of jvp": lambda f, x: grad(lambda x: jvp(f, (x,), (np.ones(2),))[1])(x),
+    "jvp of grad": lambda f, x: jvp(grad(f), (x,), (x,)),
+    "vmap of grad": lambda f, x: vmap(grad(f))(np.stack([x, 2 * x])),
+    "grad of vmap": lambda f, x: grad(lambda x: np.sum(vmap(f)(x)))(np.stack([x, 2 * x])),
+}
+
+
+@pytest.mark.parametrize("transform", _FREED_TRANSFORMS)
+@pytest.mark.parametrize("loop", _FREED_LOOPS)
+def test_a_loop_leaves_nothing_to_the_garbage_collector(loop, transform):
+    def call():
+        _FREED_TRANSFORMS[transform](lambda x: np.sum(_FREED_LOOPS[loop](x) ** 2), np.array([0.5, 0.7]))
+
+    call()  # what is made once for all calls
+    gc.disable()
+    try:
+        gc.collect()
+        call()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        assert [type(x).__name__ for x in gc.garbage] == []
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()

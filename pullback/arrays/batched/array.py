@@ -15,6 +15,7 @@ import numpy as np
 from pullback.core.array_type import NUMERIC, NUMPY, SCALARS, TENSOR
 from pullback.core.tensor import Tensor
 from pullback.core.types import DType, RawArray, Shape
+from pullback.core.users_function import code_of
 from pullback.core.version import Counter
 from pullback.dispatch.mixed import Arithmetic, on_wrapped
 
@@ -35,19 +36,19 @@ class Batch:
     drew_from : dict, optional
         The generators drawn from, each with its state before: for one of several chunks.
     func : callable, optional
-        The function that is mapped, for errors.
+        The function that is mapped, whose code is kept for errors.
 
     A batch that was opened later has a higher number, and operators run at the highest number among their arguments.
     """
 
-    __slots__ = ("called", "drew_from", "func", "number", "open", "outside", "randomness", "shared", "size")
+    __slots__ = ("called", "code", "drew_from", "number", "open", "outside", "randomness", "shared", "size")
 
     def __init__(
         self, size: int, randomness: str = "error", called: str = "vmap", drew_from: Any = None, func: Any = None
     ) -> None:
         self.number = _next_number()
         self.size, self.randomness, self.called = size, randomness, called
-        self.drew_from, self.func = drew_from, func
+        self.drew_from, self.code = drew_from, None if func is None else code_of(func)
         self.shared: tuple[Any, ...] = ()  # the copies of ndarrays that are not mapped, the same for all samples
         # Tensors outside by the counters of those inside over their memory; True for the one argument there.
         self.outside: dict[Counter, tuple[Tensor, bool]] = {}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
-
 from pullback.arrays.batched.array import Batch
 from pullback.core.errors import GradientError, InplaceError, UnsupportedError
+from pullback.core.users_function import place_of
 
 
 class EndedBatchError(GradientError, page=None):
@@ -16,14 +15,8 @@ def ended(batch: Batch, name: str) -> EndedBatchError:
     """The error for a value of a batch that is over."""
     return EndedBatchError(
         f"{name}: an argument is a batched value of {batch.called}, which has returned: it leaked out of the function"
-        f"{_place(batch)} (into a global variable, a list or an attribute). Return it from the function instead."
+        f"{place_of(batch.code)} (into a global variable, a list or an attribute). Return it from the function instead."
     )
-
-
-def _place(batch: Batch) -> str:
-    """Where the function is that was mapped, if that is known."""
-    code = getattr(inspect.unwrap(batch.func), "__code__", None) if callable(batch.func) else None
-    return f' in File "{code.co_filename}", line {code.co_firstlineno}' if code else ""
 
 
 def no_rule(name: str) -> UnsupportedError:

@@ -62,7 +62,7 @@ class ImplicitFunction:
 
     def __call__(self, x0: Any, *args: Any, **options: Any) -> Any:
         call = Call(self, x0, args, options)
-        leaves = _implicit(call, *call.leaves())
+        leaves = _implicit(call, self._system(call), *call.leaves())
         leave(call.captured)
         if call.beside is not None:
             call.beside.samples = call.captured.samples
@@ -95,7 +95,6 @@ class Call:
             self.beside = Captured(implicit._name, implicit._solver)
             self.beside.keep([self._leaves[i] for i in self.free])
             self.captured.keep([self._leaves[i] for i in self.free])
-        self.system = implicit._system(self)
 
     def leaves(self) -> Leaves:
         """The arguments in leaves, which the caller keeps from now on."""
@@ -114,8 +113,8 @@ class Call:
         """The condition, of leaves."""
         return flatten(self.function(0)(unflatten(self.form, x), *unflatten(self.args, args)))[0]
 
-    def solved(self, args: Leaves) -> Leaves:
-        """The solution for plain arguments, checked."""
+    def solved(self, system: System, args: Leaves) -> Leaves:
+        """The solution for plain arguments, checked, and noted in the system of its derivatives."""
         implicit, name = self.implicit, self.implicit._name
         self.captured.begin()
         found = implicit._solver(self.x0, *unflatten(self.args, args), **self.options)
@@ -127,10 +126,10 @@ class Call:
         self.captured.renew(for_sample=True)
         x, self.form = flatten(found_by(name, found))
         x = [without_capture(y, name, "solver") for y in x]
-        self.system.unknowns = Layout(x, f"{name}: what the solver returns")
+        system.unknowns = Layout(x, f"{name}: what the solver returns")
         residual = [without_capture(y, name, "condition") for y in self.residual(x, args)]
-        self.system.equations = Layout(residual, f"{name}: the condition")
-        rows, columns = self.system.equations.size, self.system.unknowns.size
+        system.equations = Layout(residual, f"{name}: the condition")
+        rows, columns = system.equations.size, system.unknowns.size
         if rows != columns:
             raise GradientError(
                 f"{name}: the condition gives {rows} numbers for a solution of {columns}; the implicit function "
@@ -139,18 +138,18 @@ class Call:
         scale = functools.partial(adopting(push), lambda x: self.residual(x, args), x, x)
         check_residual(name, implicit._what, residual, scale, implicit._tol)
         if self.free:
-            self.system.left.keep([*x, *args], [np.array(y) for y in residual])
+            system.left.keep([*x, *args], [np.array(y) for y in residual])
         return x
 
 
-def _solution(call: Call, *args: Any) -> Leaves:
-    return call.solved(list(args))
+def _solution(call: Call, system: System, *args: Any) -> Leaves:
+    return call.solved(system, list(args))
 
 
 @adopting
-def _vjp(cotangent: Leaves, x: Leaves, call: Call, *args: Any) -> tuple[Any, ...]:
+def _vjp(cotangent: Leaves, x: Leaves, call: Call, system: System, *args: Any) -> tuple[Any, ...]:
     call.captured.renew()
-    system, given = call.system, list(args)
+    given = list(args)
     u = system.solve(list(cotangent), x, given, transposed=True)
     by_args = restricted(system.by_args(x), given, call.free)
     linearized = Linearized(by_args, [given[i] for i in call.free])
@@ -158,15 +157,15 @@ def _vjp(cotangent: Leaves, x: Leaves, call: Call, *args: Any) -> tuple[Any, ...
         cuts.warn(
             linearized.run, call.implicit._name, call.implicit._condition, ["the arguments that are differentiated"]
         )
-    return None, *replaced([None] * len(args), call.free, linearized.pull([-y for y in u]))
+    return None, None, *replaced([None] * len(args), call.free, linearized.pull([-y for y in u]))
 
 
 @adopting
-def _jvp(tangents: tuple[Any, ...], x: Leaves, call: Call, *args: Any) -> Leaves:
+def _jvp(tangents: tuple[Any, ...], x: Leaves, call: Call, system: System, *args: Any) -> Leaves:
     call.captured.renew()
-    system, given = call.system, list(args)
+    given = list(args)
     by_args = restricted(system.by_args(x), given, call.free)
-    moved = push(by_args, [given[i] for i in call.free], [tangents[1 + i] for i in call.free])
+    moved = push(by_args, [given[i] for i in call.free], [tangents[2 + i] for i in call.free])
     return system.solve([-y for y in moved], x, given, transposed=False)
 
 

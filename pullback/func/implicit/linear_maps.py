@@ -55,16 +55,16 @@ class Linearized:
             if self._is_own(y) and y._requires_grad:
                 inside: Any = y._array
                 roots.append((edge_to(y), array_type(inside).root_gradient(y, beside(inside, cotangent))))
-        for variable in self.variables:
-            variable._extra.grad = None  # type: ignore[union-attr]  # a leaf has one
         before = modes.current()
         try:
             modes.restore(self.state)
             if roots:
                 execute(roots, level=level, keep_graph=again)
+            grads = [variable._extra.grad for variable in self.variables]  # type: ignore[union-attr]  # a leaf has one
         finally:
             modes.restore(before)
-        grads = [variable._extra.grad for variable in self.variables]  # type: ignore[union-attr]
+            for variable in self.variables:  # the gradient may lead to it, at a level further out
+                variable._extra.grad = None  # type: ignore[union-attr]
         return [zeros(p) if g is None else g._array for p, g in zip(self.points, grads, strict=True)]
 
     def depends(self) -> bool:

@@ -13,7 +13,7 @@ from pullback.core.named import named
 from pullback.core.pytree import TreeSpec, flatten, unflatten
 from pullback.core.tensor import Tensor
 from pullback.func.implicit.functions import check_functions
-from pullback.func.loops.scan import chosen
+from pullback.func.loops.run import chosen
 
 
 @named("func.cond")

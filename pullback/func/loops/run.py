@@ -78,7 +78,7 @@ class Loop:
         test: Any = None,
         backwards: bool = False,
     ) -> None:
-        self.name, self.captured, self.step, self.test, self._form = name, captured, step, test, form
+        self.name, self.captured, self._step, self.test, self._form = name, captured, step, test, form
         self.count, self.backwards = count, backwards
         self.runs: dict[str, str] = {}  # how each sweep ran, in words
         self.kept = Kept()  # what the first sweep has left for backward: carries, and the last but one
@@ -126,8 +126,16 @@ class Loop:
         """Where step k finds its x, and leaves its y."""
         return self.count - 1 - k if self.backwards else k  # type: ignore[operator]  # with xs or ys it is known
 
+    def step(self, carry: Leaves, k: int, x: Leaves, args: Leaves) -> tuple[Leaves, Leaves]:
+        """(the carry after step k, its y); in a batch the samples that have ended stay what they are."""
+        found, y = self._step(carry, k, x, args)
+        if self.together and self.test is not None:
+            there = self.test(carry, args)
+            found = [chosen(there, new, old) for new, old in zip(found, carry, strict=True)]
+        return found, y
+
     def after(self, carry: Leaves, k: int, x: Leaves, args: Leaves) -> tuple[Leaves, Leaves]:
-        """(the carry after step k, its y)."""
+        """Do step k, and check what it gives."""
         found, y = self.step(carry, k, x, args)
         moving = [i for i, part in enumerate(found) if _is_differentiable(part)]
         if [shape_of(part) for part in found] != self.shapes or moving != self.moving:
@@ -553,6 +561,15 @@ def _records(x: Tensor) -> bool:
 
 def _shown(forms: Sequence[tuple[Any, Any]]) -> str:
     return ", ".join(f"{dtype}{shape}" for shape, dtype in forms) or "nothing"
+
+
+def chosen(condition: Any, x: Any, y: Any) -> Any:
+    """`x` where the condition is true, else `y`; a leaf that is no array is `x`."""
+    if not isinstance(condition, Tensor):
+        return x if condition else y
+    if shape_of(x) is None:
+        return x
+    return TENSOR.where(condition, x, y)
 
 
 def shape_of(x: Any) -> tuple[int, ...] | None:

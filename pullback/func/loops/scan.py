@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.array_type import TENSOR
 from pullback.core.errors import GradientError, with_article
 from pullback.core.named import named
 from pullback.core.pytree import Structure, TreeSpec, flatten, unflatten
@@ -252,24 +251,11 @@ def while_loop(
         return captured.given(held)[1](form.tree(carry))
 
     def step(carry: Leaves, k: int, x: Leaves, held: Leaves) -> tuple[Leaves, Leaves]:
-        found = form.leaves(name, captured.given(held)[0](form.tree(carry)), k)
-        if not loop.together:
-            return found, []
-        there = goes_on(carry, held)  # of each sample: those that have ended stay what they are
-        return [chosen(there, new, old) for new, old in zip(found, carry, strict=True)], []
+        return form.leaves(name, captured.given(held)[0](form.tree(carry)), k), []
 
     loop = Loop(name, captured, step, carry, [], captured.tensors, None, form=form.key, test=goes_on)
     loop.limit = max_steps
     return unflatten(structure, loop.run()[0])
-
-
-def chosen(condition: Any, x: Any, y: Any) -> Any:
-    """`x` where the condition is true, else `y`; a leaf that is no array is `x`."""
-    if not isinstance(condition, Tensor):
-        return x if condition else y
-    if shape_of(x) is None:
-        return x
-    return TENSOR.where(condition, x, y)
 
 
 def checked_slots(function: str, slots: int | None, count: int) -> int | None:

@@ -106,7 +106,7 @@ CALLS = {
     "scipy.optimize.fmin": [at(x, lambda x: optimize.fmin(bowl, Z, (x,), 1e-9, 1e-15, disp=0), 1e-2)],
     "scipy.optimize.fmin_powell": [at(x, lambda x: optimize.fmin_powell(bowl, Z, (x,), 1e-9, 1e-15, disp=0), 1e-2)],
     "scipy.optimize.fmin_bfgs": [at(x, lambda x: optimize.fmin_bfgs(bowl, Z, slope, (x,), 1e-9, disp=0), 1e-4)],
-    "scipy.optimize.fmin_cg": [at(x, lambda x: optimize.fmin_cg(bowl, Z, slope, (x,), 1e-9, disp=0), 1e-4)],
+    "scipy.optimize.fmin_cg": [at(x, lambda x: optimize.fmin_cg(bowl, Z, slope, (x,), 1e-9, disp=0), 1e-3)],
     "scipy.optimize.fmin_ncg": [
         at(x, lambda x: optimize.fmin_ncg(bowl, Z, slope, args=(x,), avextol=1e-10, disp=0), 1e-4)
     ],

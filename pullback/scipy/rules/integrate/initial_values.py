@@ -6,6 +6,7 @@ SciPy runs once on plain numbers, with every option that it was given. Its steps
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,15 +39,9 @@ class _Ivp(Problem):
     time_first = True  # whether the slope is fun(t, y), else func(y, t)
 
     def __init__(self, call: Call, integrator: Integrator) -> None:
-        super().__init__(self._slope, integrator, call.captures)
+        super().__init__(partial(_slope, call, self.time_first), integrator, call.captures)
         self.call, self.count = call, len(call.leaves)
         self.form = self.count
-
-    def _slope(self, y: Leaves, t: Numeric, leaves: Leaves) -> Leaves:
-        function, *_, args = self.call.functions(leaves[: self.count])
-        found = floating(function(t, y[0], *args) if self.time_first else function(y[0], t, *args))
-        shape = np.shape(y[0])
-        return [found if np.shape(found) == shape or np.size(found) != shape[0] else np.reshape(found, shape)]
 
     def values(self, y0: Leaves, t: AnyArray, args: Leaves, recorded: bool) -> tuple[OptimizeResult, Layout]:
         """SciPy's values at the times t; its solution at any other, if it is `recorded`."""
@@ -67,6 +62,13 @@ class _Ivp(Problem):
         """The functions of plain leaves, which may give nothing that is being differentiated, and their arguments."""
         *functions, args = self.call.functions(leaves[: self.count])
         return [*(_checked(self.call.name, f) for f in functions), args]
+
+
+def _slope(call: Call, time_first: bool, y: Leaves, t: Numeric, leaves: Leaves) -> Leaves:
+    function, *_, args = call.functions(leaves[: len(call.leaves)])
+    found = floating(function(t, y[0], *args) if time_first else function(y[0], t, *args))
+    shape = np.shape(y[0])
+    return [found if np.shape(found) == shape or np.size(found) != shape[0] else np.reshape(found, shape)]
 
 
 def _checked(name: str, function: object) -> Any:
@@ -125,7 +127,9 @@ class _SolveIvp(_Ivp):
         method, y0 = METHODS.get(self.call.given["method"]), np.asarray(y0)
         given = [*map(bare, leaves[: self.count])]
         known = ("slope", self.call.name, self.form, self.captured.likeness())
-        plain = y0.dtype == np.float64 and y0.ndim == 1 and all(issubclass(type(x), (ndarray, np.generic)) for x in given)
+        plain = (
+            y0.dtype == np.float64 and y0.ndim == 1 and all(issubclass(type(x), (ndarray, np.generic)) for x in given)
+        )
         if method is None or known[-1] is None or not plain or not self.call.options.keys() <= _OF_STEPS:
             return None, fun
         with programs_of(known) as loan:
@@ -289,8 +293,8 @@ class _Odeint(_Ivp):
 
     def __init__(self, call: Call) -> None:
         rtol, atol = (_ODEINT if call.given[key] is None else call.given[key] for key in ("rtol", "atol"))
-        super().__init__(call, Integrator(call.name, "LSODA", max(float(np.min(rtol)), _LEAST), np.asarray(atol)))
         self.time_first = bool(call.given["tfirst"])
+        super().__init__(call, Integrator(call.name, "LSODA", max(float(np.min(rtol)), _LEAST), np.asarray(atol)))
         self.form = self.time_first, self.count
         self.said: list[Any] = []
 

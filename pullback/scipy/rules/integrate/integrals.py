@@ -120,10 +120,10 @@ class _Plain:
 
     def __init__(self, how: _Call, leaves: list[Any]) -> None:
         self.name, self.integrand, self.leaves = how.integral.name, how.integrand, leaves
-        self._repeated: Any = while_solving(how.integral.captures, self._of) if how.derived else None
-
-    def _of(self, x: Numeric, *leaves: Any) -> AnyArray:
-        return self.integrand(x, list(leaves))
+        of = how.integrand  # and not a method, by which this would hold itself
+        self._repeated: Any = (
+            while_solving(how.integral.captures, lambda x, *leaves: of(x, [*leaves])) if how.derived else None
+        )
 
     def __call__(self, x: Numeric) -> AnyArray:
         if self._repeated is None:
