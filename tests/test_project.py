@@ -38,9 +38,10 @@ def test_pages_with_examples_are_found():
 
 
 @pytest.mark.parametrize("document", WITH_EXAMPLES)
-def test_examples_print_what_they_say(document, monkeypatch):
+def test_examples_print_what_they_say(document, monkeypatch, tmp_path):
     monkeypatch.setitem(RULES, "scipy.linalg.pinvh", None)  # which docs/adopt.md gives a rule: not for other tests
     text = "\n".join(blocks(document, "python"))
+    monkeypatch.chdir(tmp_path)  # some write files
     if ">>>" not in text:  # programs, which assert what they say
         assert "assert" in text
         exec(compile(text, document, "exec"), {})

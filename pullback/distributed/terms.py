@@ -19,7 +19,7 @@ Derivation = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Terms:
-    """What each worker must know of a sum.
+    """Terms of a sum, with all that a worker must know of it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What goes to another process: pickled once for all tasks, kept there by its content, and named where it cannot go."""
+"""Functions and data that go to another process: pickled once, kept there by content, named where they cannot go."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _dumped(held: object, what: str) -> bytes:
 
 
 def _unpicklable(held: object, path: str, depth: int = 6) -> Iterator[str]:
-    """What in an object cannot be pickled, and where it is: the innermost parts."""
+    """The parts of an object that cannot be pickled, and where they are: the innermost ones."""
     try:
         _dumps()(held)
     except Exception:  # noqa: BLE001 - what it is does not matter, that it fails does

@@ -219,7 +219,10 @@ linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="process
 
 
 @linux
-@pytest.mark.parametrize("sign", ["SIGINT", "SIGKILL"])
+@pytest.mark.parametrize("sign", [
+    pytest.param("SIGINT", marks=pytest.mark.skipif("PULLBACK_LONG" not in os.environ, reason="wants an idle machine")),
+    "SIGKILL",
+])  # fmt: skip
 def test_no_process_outlives_a_program_that_is_interrupted(sleepy, sign):
     program = sleepy("runs")
     assert program.stdout.readline() == "ready\n"

@@ -347,7 +347,7 @@ def test_a_function_in_a_checkpoint_is_not_run_but_what_it_saved_comes_again():
 
     usage = viz.memory(make())
     assert set(usage.untried) == {"SquareBackward"}
-    assert usage.peak == pytest.approx(measured(make)[1], rel=0.15)  # less what the backward needs besides
+    assert usage.peak == pytest.approx(measured(make)[1], rel=0.2)  # less what the backward needs besides
 
 
 @pytest.fixture
