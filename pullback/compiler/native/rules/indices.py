@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,16 +72,21 @@ def _gather(lowering: Lowering, step: Step) -> bool:
     return lowering.gives(step, lowering.gather(base, lowering.window(index), at))
 
 
-@lowers("gather_backward")
-def _gather_backward(lowering: Lowering, step: Step) -> bool:
-    grad, shape, dim, index = step.args
-    if not (_are(step.results[0].dtype, grad) and grad.dtype in FLOATS and _are(WHOLE, index) and shape):
-        return False
+def _added_along(lowering: Lowering, step: Step, grad: Value, shape: Sequence[int], dim: int, index: Value) -> bool:
+    """Zeros of this shape, to which numbers are added at places along a dimension."""
     d = dim % len(shape)
     zeros = lowering.zeros(tuple(shape), grad.dtype)
     where, at = _without(zeros, d, index.shape[d])
     where = where._replace(shape=index.shape)
     return lowering.gives(step, lowering.scatter(zeros, where, lowering.window(grad), lowering.window(index), at))
+
+
+@lowers("gather_backward")
+def _gather_backward(lowering: Lowering, step: Step) -> bool:
+    grad, shape, dim, index = step.args
+    if not (_are(step.results[0].dtype, grad) and grad.dtype in FLOATS and _are(WHOLE, index) and shape):
+        return False
+    return _added_along(lowering, step, grad, shape, dim, index)
 
 
 @lowers("value_selecting_reduction_backward")
@@ -110,11 +116,7 @@ def _placed_along(lowering: Lowering, step: Step) -> bool:
         return False
     if index.shape != grad.shape:
         return False
-    d = dim % len(shape)
-    zeros = lowering.zeros(tuple(shape), grad.dtype)
-    where, at = _without(zeros, d, index.shape[d])
-    where = where._replace(shape=index.shape)
-    return lowering.gives(step, lowering.scatter(zeros, where, lowering.window(grad), lowering.window(index), at))
+    return _added_along(lowering, step, grad, shape, dim, index)
 
 
 @lowers("embedding_rows")

@@ -39,14 +39,20 @@ def _triangle(lowering: Lowering, step: Step) -> bool:
     return _chosen(lowering, step, _mask(lowering, step, kept ^ (step.what == "triu")), lowering.window(x), 0.0)
 
 
+def _side(lowering: Lowering, step: Step, lower: bool) -> Window:
+    """True below the diagonal, or above it."""
+    below = np.tri(step.results[0].shape[-1], k=-1, dtype=bool)
+    return _mask(lowering, step, below if lower else below.T)
+
+
 @lowers("mirrored")
 def _mirrored(lowering: Lowering, step: Step) -> bool:
     """One triangle, in the place of the other too."""
     x, lower = step.args
     if not _is_float(step, x) or len(x.shape) < 2:
         return False
-    window, below = lowering.window(x), np.tri(x.shape[-1], k=-1, dtype=bool)
-    return _chosen(lowering, step, _mask(lowering, step, below if lower else below.T), window, window.swapped())
+    window = lowering.window(x)
+    return _chosen(lowering, step, _side(lowering, step, lower), window, window.swapped())
 
 
 @lowers("mirrored_backward")
@@ -55,8 +61,7 @@ def _mirrored_backward(lowering: Lowering, step: Step) -> bool:
     x, lower = step.args
     if not _is_float(step, x) or len(x.shape) < 2:
         return False
-    window, below = lowering.window(x), np.tri(x.shape[-1], k=-1, dtype=bool)
-    sides = _mask(lowering, step, below if lower else below.T)
+    window, sides = lowering.window(x), _side(lowering, step, lower)
     diagonal = _mask(lowering, step, np.eye(x.shape[-1], dtype=bool))
     rule = lambda c, t, s, d, x, y: c.sel(s, x + y, c.sel(d, x, c.number(0.0, t)))  # noqa: E731
     given = [sides, diagonal, window, window.swapped()]
